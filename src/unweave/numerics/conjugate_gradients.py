@@ -20,11 +20,11 @@ import scipy.linalg
 from jaxtyping import Float64
 
 from unweave.activations import Activation, hermite_polynomials
-from unweave.arrays import Points, pack, pack_squares, packed_size, unpack
+from unweave.arrays import Points, pack, pack_squares, packed_size, unpack, upper_triangle
 from unweave.networks.network import Network
 from unweave.networks.parameters import JacobianOperator, ParameterVector, scale_directions
 
-# Numbers in the columns of C that are formed at once.
+# Numbers in the columns of C that are formed at once, three and more for each neuron.
 CHUNK_NUMBERS = 2**23
 
 
@@ -182,7 +182,7 @@ class HermitePreconditioner:
         if self._vector.network.skip is not None:
             affine[:, 1 : 1 + self._inputs] = self._spread**2 / self._rules.affine_remainder
         system[np.diag_indices_from(system)] += affine.ravel()
-        at_once = max(1, CHUNK_NUMBERS // (self._inputs * len(system)))
+        at_once = max(1, CHUNK_NUMBERS // ((2 + self._outputs) * len(system)))
         for first in range(0, len(self._lengths), at_once):
             chosen = slice(first, first + at_once)
             along = self._along_columns(chosen)
@@ -213,28 +213,14 @@ class HermitePreconditioner:
 
     def _add_across(self, system: Float64[np.ndarray, "outputs f outputs f"], chosen: slice) -> None:
         """Add what the weights of some neurons across their directions give to ``C D^-1 C^T``."""
-        units, pull, slopes = self._units[chosen], self._output_weights[chosen], self._moments[1][chosen]
+        weights, pull = self._weights[chosen], self._output_weights[chosen]
+        slopes, bends = (moment[chosen] for moment in self._moments[1:3])
         size = self._weight_units[chosen] ** 2 / self._across[chosen]
-        columns = self._across_columns(chosen) if self._degree == 2 else None
         for o in range(self._outputs):
             for other in range(self._outputs):
                 factors = size * pull[:, o] * pull[:, other]
-                if columns is None:
-                    stretch = factors * slopes**2
-                    gram = np.sum(stretch) * np.eye(self._inputs) - (units.T * stretch) @ units
-                else:
-                    gram = columns.T @ (columns * np.repeat(factors, self._inputs)[:, None])
-                system[o, 1:, other, 1:] += gram
-
-    def _across_columns(self, chosen: slice) -> Float64[np.ndarray, "weights shared"]:
-        """How weights across the directions of some neurons change the polynomials of degree 1 and 2."""
-        e1, e2 = (moment[chosen, None, None] for moment in self._moments[1:3])
-        units, axes = self._units[chosen], np.eye(self._inputs)
-        linear = e1 * (axes - units[:, :, None] * units[:, None, :])
-        mixed = self._weights[chosen][:, None, :, None] * axes[None, :, None, :]
-        square = e2 * pack(mixed + np.swapaxes(mixed, 2, 3)) / np.sqrt(2)
-        square -= units[:, :, None] * np.einsum("ki,kiq->kq", units, square)[:, None, :]
-        return np.concatenate([linear, square], axis=2).reshape(-1, linear.shape[2] + square.shape[2])
+                bends_used = bends if self._degree == 2 else None
+                system[o, 1:, other, 1:] += across_gram(weights, slopes, bends_used, factors)
 
     def _split(self, vector: np.ndarray) -> list[np.ndarray]:
         neurons, edges = (
@@ -326,6 +312,46 @@ def _moments_by_parts(activation: Activation, lengths: np.ndarray, biases: np.nd
         ]
     ).reshape(-1, 5)
     return [coefficients[:, r] * np.sqrt(factorial(r)) / lengths**r for r in range(5)]
+
+
+def across_gram(
+    weights: Float64[np.ndarray, "neurons inputs"],
+    slopes: Float64[np.ndarray, " neurons"],
+    bends: Float64[np.ndarray, " neurons"] | None,
+    factors: Float64[np.ndarray, " neurons"],
+) -> Float64[np.ndarray, "shared shared"]:
+    """Sum of ``f c c^T`` over neurons and the directions across their weights, without forming the columns c.
+
+    A change d of the weights w, across w, moves a neuron's polynomials of degree 1 and 2 by ``e_1 d`` and by
+    ``e_2 (w d^T + d w^T) / sqrt 2``, packed. Summed over an orthonormal basis of these d, ``d d^T`` is the projection
+    ``P = I - u u^T``: what I gives is sparse, what ``u u^T`` gives has one column per neuron.
+
+    Args:
+        weights: rows w.
+        slopes: moments e_1.
+        bends: moments e_2; without them only the polynomials of degree 1 are there.
+        factors: weights f of the neurons in the sum.
+    """
+    inputs, squared = weights.shape[1], np.einsum("ki,ki->k", weights, weights)
+    per_square = factors / np.maximum(squared, np.finfo(float).tiny)
+    linear = np.sum(factors * slopes**2) * np.eye(inputs) - (weights.T * (per_square * slopes**2)) @ weights
+    if bends is None:
+        return linear
+    rows, columns, entries = upper_triangle(inputs)
+    places = np.empty((inputs, inputs), dtype=int)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    # Twice on the diagonal, where both places of a pair are the same input.
+    counts = entries[places] * (1.0 + np.eye(inputs))
+    squares = pack_squares(weights)
+    outer = (weights.T * (factors * bends**2 / 2)) @ weights
+    square = -2.0 * (squares.T * (per_square * bends**2)) @ squares
+    pulls = (factors * slopes * bends / np.sqrt(2)) @ weights
+    mixed = -np.sqrt(2) * (weights.T * (per_square * slopes * bends)) @ squares
+    for one in range(inputs):
+        pairs, count = places[one], counts[one]
+        square[np.ix_(pairs, pairs)] += count[:, None] * outer * count
+        mixed[one, pairs] += count * pulls
+    return np.block([[linear, mixed], [mixed.T, square]])
 
 
 def conjugate_gradients(

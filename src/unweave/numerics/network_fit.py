@@ -35,6 +35,7 @@ from unweave.numerics.conjugate_gradients import (
 )
 from unweave.numerics.least_squares import (
     FitToAnswers,
+    FloorRules,
     Policy,
     Solver,
     Step,
@@ -96,6 +97,9 @@ class NetworkFit(FitToAnswers[Network]):
 SHALLOW = Policy(revived_damping=1e-8, negligible_damping=1e-8, largest_damping=1e7, gain_tol=1e-9, step_tol=1e-14)
 # Normal equations and conjugate gradients leave half the digits, which a smaller damping does not change.
 SHALLOW_NORMAL = replace(SHALLOW, revived_damping=1e-6)
+# A step of conjugate gradients leaves 1e-5 of the residual, or what rounding allows: one that gains little, and one
+# after residuals below twice the floor, would only cost its seconds.
+MATRIX_FREE_STEPS = replace(SHALLOW_NORMAL, gain_tol=0.1, floors=FloorRules(sure=2.0))
 # Farther starts need more damping, in finer steps (measured on planted networks of two to four layers, 3 % off). Gains
 # are small under damping, too: they end a fit without damping only.
 DEEP = Policy(growth=4.0, decay=0.15, negligible_damping=1e-6, gain_tol=1e-9, gain_damping=0.0, step_tol=1e-14)
@@ -207,7 +211,8 @@ class LevenbergMarquardt:
         is_orthogonal = network.parameters <= self.orthogonal_limit
         is_large = network.parameters > self.dense_limit
         steps = min(self.steps, self.matrix_free_steps) if is_large else self.steps
-        policy = replace(SHALLOW if is_orthogonal else SHALLOW_NORMAL, attempts=steps)
+        policy = SHALLOW if is_orthogonal else MATRIX_FREE_STEPS if is_large else SHALLOW_NORMAL
+        policy = replace(policy, attempts=steps)
         return NetworkFit(points, values, solver_at).refined(network, policy, floor=floor)
 
     def _matrix_free_solver(

@@ -16,6 +16,9 @@ from unweave.arrays import PerNeuron, Points, Values
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 
+# Points whose arguments of all neurons are formed at once: a third of the time of tables as large as the Jacobian's.
+POINTS_AT_ONCE = 8_192
+
 
 def is_shallow(network: Network) -> bool:
     """Whether there is one hidden layer and an identity output layer."""
@@ -166,10 +169,13 @@ def scale_directions(network: Network) -> Float64[np.ndarray, "neurons entries"]
 class _Tables:
     """What every product with the Jacobian needs: slopes and values of the neurons, and the rows of the gauge."""
 
-    def __init__(self, network: Network, points: Points) -> None:
+    def __init__(self, network: Network, points: Points, *, precision: type[np.floating] = np.float64) -> None:
         hidden = network.layers[0]
-        arguments = hidden.preactivations(points)
-        self.values, self.slopes = hidden.activation(arguments), hidden.activation(arguments, 1)
+        self.values, self.slopes = np.empty((2, len(points), hidden.neurons), dtype=precision)
+        for first in range(0, len(points), POINTS_AT_ONCE):
+            chosen = slice(first, first + POINTS_AT_ONCE)
+            arguments = hidden.preactivations(points[chosen])
+            self.values[chosen], self.slopes[chosen] = hidden.activation(arguments), hidden.activation(arguments, 1)
         self.gauge_rows = self._sizes(network, points)[:, None] * scale_directions(network)
         neurons, inputs = network.widths[0], network.inputs
         ids = np.arange(len(self.gauge_rows))[:, None]
@@ -230,10 +236,7 @@ class JacobianOperator:
     def __init__(self, network: Network, points: Points, *, precision: type[np.floating] = np.float64) -> None:
         if not is_shallow(network):
             raise InvalidInput("products without a matrix need one hidden layer and an identity output layer.")
-        self.vector, self._tables = ParameterVector(network), _Tables(network, points)
-        self._tables.slopes, self._tables.values = (
-            table.astype(precision, copy=False) for table in (self._tables.slopes, self._tables.values)
-        )
+        self.vector, self._tables = ParameterVector(network), _Tables(network, points, precision=precision)
         self._output_weights = network.layers[1].weights.astype(precision)
         self._precision = precision
         self._lifted = np.hstack([points, np.ones((len(points), 1))]).astype(precision)
