@@ -137,9 +137,10 @@ def allowance(
     rounding += 1e-16 * far * float(np.sum(slopes * lengths))
     radius *= min(1.0, 1.0 / (far * float(np.max(half_width))))
     by_radius = 3.0 * radius * lifted * float(np.sum(slopes * lengths)) if len(network.layers) == 2 else radius * lifted
-    names_its_error = "reproduces fresh answers to" in found.reason
-    if found.outcome is Outcome.PARTLY_IDENTIFIED and claimed_share(found) is not None and not names_its_error:
-        return 2.0 * ROUNDING * (certificate.noise + rounding) + by_radius
+    met = re.search(r"noise and rounding \(at most (\S+) of the spread\)", found.reason)
+    if found.outcome is Outcome.PARTLY_IDENTIFIED and met is not None:
+        # The spread is known from some hundred answers.
+        return 1.25 * float(met[1]) + 2.0 * ROUNDING * rounding
     return ROUNDING * (max(certificate.largest_error, certificate.noise) + rounding) + by_radius
 
 

@@ -23,7 +23,9 @@ CERTIFICATE = Certificate(
     radius=1e-12,
     isolation=0.1,
 )
-EVIDENCE = Evidence(network="3 neurons of relu", certificate=CERTIFICATE, floor=1e-15, limit=1e-14, explains=True)
+EVIDENCE = Evidence(
+    network="3 neurons of relu", certificate=CERTIFICATE, floor=1e-15, limit=1e-14, tolerance=4e-14, explains=True
+)
 
 
 def test_all_evidence_makes_a_network_identified() -> None:

@@ -17,6 +17,7 @@ class Evidence:
         certificate: what fresh answers and the Jacobian say.
         floor: smallest residual that a right network can have.
         limit: largest residual of a network that explains the answers.
+        tolerance: largest error of a single answer that does not count as missed.
         explains: whether fresh answers are met up to that limit.
         missed: single fresh points that it misses.
         missed_trials: points on its kinks, and on vertices and faces of a box or far from the centre, that it misses.
@@ -47,6 +48,7 @@ class Evidence:
     certificate: Certificate
     floor: float
     limit: float
+    tolerance: float
     explains: bool
     missed: int = 0
     missed_trials: int = 0
@@ -85,8 +87,8 @@ def confidence(evidence: Evidence) -> str:
 def right_on(evidence: Evidence, share: float) -> str:
     """Say where a network is right, and how near an answer is that counts as met."""
     return (
-        f"right up to noise and rounding (about {evidence.floor:.1e} of the spread) on at least {percent(share)} of "
-        f"the domain {confidence(evidence)}"
+        f"right up to noise and rounding (at most {evidence.tolerance:.1e} of the spread) on at least "
+        f"{percent(share)} of the domain {confidence(evidence)}"
     )
 
 

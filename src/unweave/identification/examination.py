@@ -39,6 +39,7 @@ class Examined:
         is_complete: whether the budget was enough for all of it.
         reach: how far from the centre it was tried, in units of the domain's reach.
         fresh_errors: some of its errors at fresh points, for reports; nothing is decided by them.
+        tolerance: the largest error at any fresh point that does not count as missed, in the units of the candidate.
         unit_excess: how many times the spread of an output its unit was, by which errors are larger than they were
             measured; 1 if units are right.
         cancels: whether rounding of its parameters leaves a network that does not explain the answers.
@@ -51,6 +52,7 @@ class Examined:
     is_complete: bool = True
     reach: float = 0.0
     fresh_errors: tuple[float, ...] = ()
+    tolerance: float = 0.0
     unit_excess: float = 1.0
     cancels: bool = False
     delivered_certificate: Certificate | None = None
@@ -121,7 +123,8 @@ class Examined:
         if larger.rms_error <= excused:
             return judged
         missed = int(np.count_nonzero(np.max(errors, axis=1) > excused))
-        return replace(judged, missed=max(self.missed, missed), cancels=True)
+        tolerance = max(self.tolerance, excused)
+        return replace(judged, missed=max(self.missed, missed), tolerance=tolerance, cancels=True)
 
     def evidence(
         self, probe: Probe, *, largest_noise: float, contradiction: str, constant_slope: float = 1e-12
@@ -147,6 +150,7 @@ class Examined:
             certificate=self.delivered_certificate or candidate.certificate,
             floor=candidate.floor,
             limit=candidate.limit,
+            tolerance=self.tolerance * float(np.max(candidate.units.size / spreads)),
             explains=self.explains,
             missed=self.missed,
             missed_trials=self.missed_trials,
@@ -229,7 +233,10 @@ class Examination:
             if not examined.is_imitation:
                 return examined
             # Fresh answers that have changed it were given up, and others are there now.
-            candidate = examined.candidate
+            imitation = self.of_imitation(examined.candidate, refiner)
+            # Nor may what it has missed be forgotten: it would look right then.
+            missed = max(examined.missed, imitation.missed)
+            return replace(imitation, missed=missed, missed_trials=examined.missed_trials)
         return self.of_imitation(candidate, refiner)
 
     def of_known_fault(self, candidate: Candidate, refiner: Refiner) -> Examined:
@@ -238,7 +245,8 @@ class Examination:
             refiner = refiner.in_units_of(candidate)
         errors = kept_errors(candidate.errors(*refiner.answers.fresh))
         # Fresh answers may have been given up since they have judged it, and no network is right on what was not asked.
-        return Examined(candidate, missed=candidate.missed, is_complete=False, fresh_errors=errors)
+        tolerance = _tolerance(candidate, refiner)
+        return Examined(candidate, candidate.missed, is_complete=False, fresh_errors=errors, tolerance=tolerance)
 
     def of_imitation(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Ask how far a network that only answers alike is from fresh answers, and at vertices and faces of a box."""
@@ -249,8 +257,7 @@ class Examination:
             answers.ask_fresh(self.wanted(answers))
         except BudgetExhausted:
             is_complete = False
-        missed = np.count_nonzero(refiner.missed(candidate.network, *answers.fresh))
-        return Examined(self._certified(candidate, refiner), missed=int(missed), is_complete=is_complete)
+        return replace(self._judged(candidate, refiner), is_complete=is_complete, fresh_errors=())
 
     def of_rest(self, examined: Examined, refiner: Refiner, *, largest_error: float) -> Examined:
         """Ask fresh points that prove a share of the domain, if a network leaves only a little unexplained there.
@@ -268,9 +275,8 @@ class Examination:
             answers.ask_fresh(self.wanted(answers))
         except BudgetExhausted:
             return examined
-        errors = kept_errors(candidate.errors(*answers.fresh))
-        missed = np.count_nonzero(refiner.missed(candidate.network, *answers.fresh))
-        return replace(examined, candidate=self._certified(candidate, refiner), missed=int(missed), fresh_errors=errors)
+        judged, trials = self._judged(candidate, refiner), examined.missed_trials
+        return replace(judged, missed_trials=trials, is_complete=examined.is_complete, reach=examined.reach)
 
     def wanted(self, answers: AnswerPool, *, is_tried_far: bool = True) -> int:
         """Say how many fresh answers the claim needs, if places far from the centre were tried or need not be."""
@@ -291,16 +297,16 @@ class Examination:
             is_complete = False
             if not isinstance(problem, TimeExhausted):
                 answers.ask_fresh(len(answers.fresh_points) + int(answers.oracle.oracle.ledger.left))
-        missed = refiner.missed(candidate.network, *answers.fresh)
-        tried = self._missed_trials(candidate, refiner)
-        return Examined(
-            self._certified(candidate, refiner),
-            int(np.count_nonzero(missed)),
-            int(np.count_nonzero(tried)),
-            is_complete,
-            answers.reach if candidate.can_be_judged_far else 0.0,
-            kept_errors(candidate.errors(*answers.fresh)),
-        )
+        trials = int(np.count_nonzero(self._missed_trials(candidate, refiner)))
+        reach = answers.reach if candidate.can_be_judged_far else 0.0
+        return replace(self._judged(candidate, refiner), missed_trials=trials, is_complete=is_complete, reach=reach)
+
+    def _judged(self, candidate: Candidate, refiner: Refiner) -> Examined:
+        """Count what a network misses of the fresh answers that are there."""
+        fresh = refiner.answers.fresh
+        missed = int(np.count_nonzero(refiner.missed(candidate.network, *fresh)))
+        certified, errors = self._certified(candidate, refiner), kept_errors(candidate.errors(*fresh))
+        return Examined(certified, missed, fresh_errors=errors, tolerance=_tolerance(candidate, refiner))
 
     def _missed_trials(self, candidate: Candidate, refiner: Refiner) -> Bool[np.ndarray, "points"]:
         """Whether each of the trial answers is missed."""
@@ -394,6 +400,11 @@ class Examination:
         again = refiner.again(candidate, candidate.network)
         misses = np.any(refiner.missed(again.network, *seen)) or np.any(self._missed_trials(again, refiner))
         return None if misses or not again.explains else again
+
+
+def _tolerance(candidate: Candidate, refiner: Refiner) -> float:
+    """Give the largest error at any fresh point that does not count as missed."""
+    return float(np.max(refiner.tolerances(candidate.network, *refiner.answers.fresh), initial=0.0))
 
 
 PARAMETER_CLAIM = ("smallest_singular", "is_singular_estimated", "radius", "isolation")

@@ -208,11 +208,16 @@ class Refiner:
             most: noise and rounding explain at most so many floors, where that is known better than from
                 `explained_single`.
         """
+        limits = self.tolerances(network, points, values, most=most) + excused
+        return np.max(np.abs(values - network(points)), axis=1, initial=0.0) > limits
+
+    def tolerances(
+        self, network: Network, points: Points, values: Values, *, most: float = np.inf
+    ) -> Float64[np.ndarray, "points"]:
+        """Give the largest error at every single point that noise and rounding explain, as `missed` takes them."""
         floors = self.floors(network, points, values)
         of_rounding, of_noise = self.explained_single
-        margins = np.minimum(np.where(floors < self.noisy, of_rounding, of_noise), max(most, of_noise))
-        limits = margins * floors + excused
-        return np.max(np.abs(values - network(points)), axis=1, initial=0.0) > limits
+        return np.minimum(np.where(floors < self.noisy, of_rounding, of_noise), max(most, of_noise)) * floors
 
     def floors(self, network: Network, points: Points, values: Values) -> Float64[np.ndarray, "points"]:
         """Give the smallest error that this network can have at every single point if it is right."""

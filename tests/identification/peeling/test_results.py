@@ -137,6 +137,7 @@ def evidence_for(candidate: Candidate) -> Evidence:
         certificate=candidate.certificate,
         floor=candidate.floor,
         limit=candidate.limit,
+        tolerance=40.0 * candidate.floor,
         explains=candidate.explains,
         missed=0 if candidate.explains else candidate.certificate.fresh_queries,
         is_shallow=False,

@@ -14,7 +14,7 @@ import unweave
 from plants import Counted, hashed
 from typechecking import without_checks
 from unweave import Box, Everywhere, InvalidInput, Outcome
-from unweave.activations import HARD_TANH, LEAKY_RELU, RELU, TANH, leaky_relu
+from unweave.activations import HARD_TANH, LEAKY_RELU, RELU, SELU, TANH, leaky_relu
 from unweave.networks.network import Network
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -385,3 +385,20 @@ def test_where_nothing_farther_out_is_answered_more_fresh_points_are_asked(reach
     assert found.is_identified
     assert found.certificate is not None
     assert found.certificate.fresh_queries == fresh
+
+
+def test_two_kinks_close_together_are_not_called_one() -> None:
+    """A network from random starts was identified although its examination had missed answers between the two."""
+    rows = np.array(
+        [
+            [0.17942335, -0.03140983, -0.11520968, 0.25079473],
+            [-0.0262662, 0.00924733, 0.02544901, 0.34478159],
+            [0.17942335, -0.03140983, -0.11520968, 0.25084361],
+        ]
+    )
+    planted = Network.shallow(
+        rows[:, :-1], rows[:, -1], np.array([[5.2011453, 2.20148835, 4.76186479]]), np.zeros(1), SELU
+    )
+    found = unweave.identify(planted, inputs=3, domain=unweave.Box(-1.0, 1.0), seed=115136440)
+    assert not found.is_identified
+    assert found.network is None or found.is_imitation or "misses" in found.reason
