@@ -39,6 +39,10 @@ class BadAnswer(OracleError):
     """Report that the black box returned an answer of the wrong shape or type, or one that is not finite."""
 
 
+class UnusableAnswer(BadAnswer):
+    """Report an answer that the black box may well give, and that is too large to be computed with."""
+
+
 class TransportFailed(UnweaveError):
     """Report that the server of a model could not be asked, or refused: that says nothing about the model."""
 

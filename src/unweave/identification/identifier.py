@@ -14,7 +14,7 @@ from unweave.activations import IDENTITY, QUADRATIC, RELU, STEP, Activation, act
 from unweave.arrays import limited_threads, threads_for
 from unweave.certificates.certify import RULES, Certificate, fresh_needed
 from unweave.certificates.claims import ClaimRules, network_quality
-from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
+from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed, UnusableAnswer
 from unweave.identification import answer_reasons, reasons
 from unweave.identification.coarse.route import CoarseFit, MayBeFitted
 from unweave.identification.crossings.stage import CrossingStage
@@ -299,12 +299,13 @@ class Identifier:
             return self._judged(replace(trail, route=trail.best_route), best)
         if trail.imitation is not None:
             return self._judged(trail, trail.imitation)
-        if isinstance(trail.failure, OracleError):
+        if isinstance(trail.failure, OracleError) and not isinstance(trail.failure, UnusableAnswer):
             raise trail.failure
+        failure = str(trail.failure)
         if trail.survey.steps is not None:
-            said = f" {trail.failure[0].upper()}{trail.failure[1:]}" if trail.failure else ""
+            said = f" {failure[0].upper()}{failure[1:]}" if failure else ""
             return ended(trail, Outcome.NOT_IDENTIFIED, trail.survey.steps.reason + said)
-        reason = str(trail.failure or "no way to the neurons of this function is known.")
+        reason = failure or "no way to the neurons of this function is known."
         return ended(trail, Outcome.NOT_IDENTIFIED, self._unexplained(trail, reason))
 
     def _unexplained(self, trail: Trail, reason: str) -> str:

@@ -15,7 +15,7 @@ from scipy import special
 
 from unweave.activations import IDENTITY
 from unweave.arrays import PerOutput, Points, Values, Vector, spread_of_columns, unit_of_columns
-from unweave.exceptions import BadAnswer, InvalidInput
+from unweave.exceptions import InvalidInput, UnusableAnswer
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Box, Oracle
 
@@ -71,7 +71,7 @@ class StandardOracle:
         """Answers in standard units at points in standard coordinates.
 
         Raises:
-            BadAnswer: if an answer far out is too large to be computed with: nothing can be read off there.
+            UnusableAnswer: if an answer far out is too large to be computed with: nothing can be read off there.
         """
         answers = self.oracle.query(self.center + self.half_width * points)
         far = np.max(np.abs(points), axis=1, initial=0.0) > FAR_COORDINATE
@@ -79,7 +79,7 @@ class StandardOracle:
             standard = (answers - self.offset) / self.size
         if not np.all(np.abs(standard[far]) <= LARGEST_FAR_ANSWER):
             largest = float(np.max(np.abs(answers[far])))
-            raise BadAnswer(
+            raise UnusableAnswer(
                 f"an answer of {largest:.1e} far from the centre is more than {LARGEST_FAR_ANSWER:.0e} times as large "
                 "as the spread of those near it, too large to be computed with: ask in a box.",
                 queries=self.oracle.ledger.sent,

@@ -402,3 +402,15 @@ def test_two_kinks_close_together_are_not_called_one() -> None:
     found = unweave.identify(planted, inputs=3, domain=unweave.Box(-1.0, 1.0), seed=115136440)
     assert not found.is_identified
     assert found.network is None or found.is_imitation or "misses" in found.reason
+
+
+def test_an_answer_that_is_too_large_is_no_failure_of_the_model() -> None:
+    """A power that only one route looked at far from the centre raised, as if the model had not answered."""
+
+    def power(points: np.ndarray) -> np.ndarray:
+        arguments = 1.06 * points + 0.68
+        return np.sign(arguments) * np.abs(arguments) ** 44
+
+    found = unweave.identify(power, inputs=1, seed=115136484)
+    assert found.outcome is Outcome.NOT_IDENTIFIED
+    assert "too large to be computed with" in found.reason
