@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unweave._kernels.truncated_square import truncated_square
-from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Row, Scale, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
 
 
 TITLE = "the truncated square with bound B'"
-REPETITIONS = dict.fromkeys(Scale, 1)
+REPETITIONS = ONCE
 COLUMNS = {
     "height": "B'' / B'^2",
     "inside": "distance to z^2 inside, over B'^2",

@@ -143,7 +143,6 @@ def _draw_plane(panel: Axes, row: Row) -> None:
 
 
 TITLE = "descent on the shifts stays near descent on the idealised, strictly convex objective"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
 COLUMNS = {
     "least": "smallest eigenvalue of A",
     "condition": "its condition",

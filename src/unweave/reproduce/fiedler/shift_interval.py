@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unweave.activations import SIGMOID, TANH, Activation
-from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_model import monotone_limit
 from unweave.reproduce.fiedler.shallow_pictures import ACCENT, INK, QUIET, panels, plain
 
@@ -70,7 +70,7 @@ def published(given: Settings) -> dict[str, float]:
 
 
 TITLE = "interval of recoverable shifts: where the second derivative is monotone"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1}
+REPETITIONS = ONCE
 COLUMNS = {
     "limit": "largest shift",
     "kappa": "kappa",
