@@ -43,6 +43,8 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """The truncated square and the square."""
     from matplotlib.figure import Figure
 
+    from unweave.reports.pictures.style import open_frame
+
     figure = Figure(figsize=(5.6, 3.6), layout="constrained")
     axes, row = figure.add_subplot(), rows[0]
     arguments = np.array(row.curves("arguments")[0])
@@ -55,7 +57,7 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     axes.set_ylim(-0.2, 5.0 * bound**2)
     axes.set_xlabel(f"z (lines at the bound {bound:g} and at twice the bound)")
     axes.legend(frameon=False, loc="upper center")
-    axes.spines[["top", "right"]].set_visible(False)
+    open_frame(axes)
     return {"figure.png": figure}
 
 

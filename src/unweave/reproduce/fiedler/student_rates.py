@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from unweave.reports.pictures.style import legend_above
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import COLOURS, draw_lines, panels
 from unweave.reproduce.fiedler.shallow_trials import neurons_of
@@ -46,8 +47,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
             chosen = [row for row in rows if row.settings["rate"] == rate]
             draw_lines(panel, chosen, "order", {column: (label, colour, "o-")})
         panel.set_ylabel(title)
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=len(rates))
-    return {"student-rates.png": figure}
+    return {"student-rates.png": legend_above(figure, columns=len(rates))}
 
 
 TITLE = "shallow students by stochastic descent, over rates and neurons"
