@@ -12,12 +12,12 @@ within `--atol` of the planted one up to symmetry; it is wrong if the outcome sa
 
 import argparse
 import time
-from dataclasses import dataclass, field
 
 import numpy as np
 
 import unweave
-from command_line import parsed, say, seeds_parser_of
+from command_line import median_and_largest, parsed, say, seeds_of, seeds_parser_of
+from tally import Tally
 from unweave.activations import activation_named
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
@@ -27,67 +27,22 @@ SHAPES = ["50-50-25-10", "50-50-25-50", "50-50-35-25-10"]
 PUBLISHED_QUERIES = {"50-50-25-10": 3_468_000, "50-50-25-50": 5_100_000, "50-50-35-25-10": 4_896_000}
 
 
-@dataclass
-class Tally:
-    """What happened to the networks of one kind."""
+def recover(tally: Tally, truth: Network, seed: int, *, atol: float, name: str) -> None:
+    """Recover one network, compare, and say what went wrong."""
+    start = time.process_time()
+    found = unweave.identify(truth, inputs=truth.inputs, seed=seed)
+    error = tally.add(truth, found, time.process_time() - start, atol=atol)
+    if error is not None:
+        widths = None if found.network is None else found.network.widths
+        print(f"    {name}, seed {seed}: {found.outcome.value} (error {error:.1e}, widths {widths}): {found.reason}")
 
-    identified: int = 0
-    wrong: int = 0
-    runs: int = 0
-    errors: list[float] = field(default_factory=list)
-    costs: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
 
-    def add(self, truth: Network, seed: int, *, atol: float, name: str) -> None:
-        """Recover one network and compare."""
-        start = time.process_time()
-        found = unweave.identify(truth, inputs=truth.inputs, seed=seed)
-        self.seconds.append(time.process_time() - start)
-        self.costs.append(found.queries / truth.parameters)
-        self.runs += 1
-        error = np.inf
-        if found.network is not None and found.network.widths == truth.widths:
-            error = unweave.match(found.network, truth).largest_error
-        if found.is_identified and error <= atol:
-            self.identified += 1
-            self.errors.append(error)
-        else:
-            self.wrong += found.is_identified
-            widths = None if found.network is None else found.network.widths
-            print(
-                f"    {name}, seed {seed}: {found.outcome.value} (error {error:.1e}, widths {widths}): {found.reason}"
-            )
-
-    def merge(self, other: "Tally") -> None:
-        """Count another tally in."""
-        self.identified, self.wrong, self.runs = (
-            self.identified + other.identified,
-            self.wrong + other.wrong,
-            self.runs + other.runs,
-        )
-        self.errors += other.errors
-        self.costs += other.costs
-        self.seconds += other.seconds
-
-    def row(self, name: str) -> dict[str, object]:
-        """What is kept of the table."""
-        return {
-            "network": name,
-            "trials": self.runs,
-            "recovered": self.identified,
-            "wrong": self.wrong,
-            "largest_error": max(self.errors, default=None),
-            "queries_per_parameter": np.median(self.costs),
-            "cpu_seconds": np.median(self.seconds),
-        }
-
-    def line(self, name: str) -> str:
-        """One row of the table."""
-        return (
-            f"{name:32} {self.identified:3d} of {self.runs:3d} {self.wrong:6d} {np.median(self.costs):9.2f} "
-            f"{np.max(self.costs):8.2f} {np.median(self.errors) if self.errors else np.nan:10.1e} "
-            f"{max(self.errors, default=np.nan):9.1e} {np.median(self.seconds):8.1f}"
-        )
+def line(tally: Tally, name: str) -> str:
+    """One row of the table."""
+    return (
+        f"{name:32} {tally.identified:3d} of {tally.runs:3d} {tally.wrong:6d} {np.median(tally.costs):9.2f} "
+        f"{np.max(tally.costs):8.2f}  {median_and_largest(tally.errors, '9.1e')} {np.median(tally.seconds):8.1f}"
+    )
 
 
 def header() -> str:
@@ -104,16 +59,16 @@ def set_ups(args: argparse.Namespace) -> None:
         for output in args.outputs:
             tally = Tally()
             name = f"{shape} {output}, shifts {args.shift}"
-            for seed in range(args.first, args.first + args.seeds):
+            for seed in seeds_of(args):
                 truth = deep_network(
                     np.random.default_rng(seed),
                     shape=tuple(map(int, shape.split("-"))),
                     output_activation=activation_named(output),
                     shift_deviation=args.shift,
                 )
-                tally.add(truth, seed, atol=args.atol, name=name)
-            say(tally.line(name))
-            args.json.keep("set-ups", **tally.row(f"{shape}, {output} output"))
+                recover(tally, truth, seed, atol=args.atol, name=name)
+            say(line(tally, name))
+            args.json.keep("set-ups", network=f"{shape}, {output} output", **tally.counts(), **tally.sizes())
             if shape in PUBLISHED_QUERIES:
                 print(f"    [fiedler] asks {PUBLISHED_QUERIES[shape] / truth.parameters:.0f} queries per parameter")
 
@@ -142,13 +97,13 @@ def sweep(args: argparse.Namespace) -> None:
         truth = pyramid(seed, most_outputs=args.most_outputs, fewest_outputs=args.fewest_outputs, shift=args.shift)
         shape = "-".join(map(str, (truth.inputs, *truth.widths, truth.outputs)))
         kind = Tally()
-        kind.add(truth, seed, atol=args.atol, name=f"{shape} {truth.activations[-1]}")
+        recover(kind, truth, seed, atol=args.atol, name=f"{shape} {truth.activations[-1]}")
         for name in (f"{len(truth.widths)} hidden layers", "all"):
             tallies.setdefault(name, Tally()).merge(kind)
     for name in sorted(tallies):
-        print(tallies[name].line(f"pyramids, {name}"))
+        print(line(tallies[name], f"pyramids, {name}"))
         if name != "all":
-            args.json.keep("pyramids", **tallies[name].row(name))
+            args.json.keep("pyramids", network=name, **tallies[name].counts(), **tallies[name].sizes())
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_diabetes, make_friedman1
@@ -128,6 +129,14 @@ def newton(args: argparse.Namespace) -> None:
         )
 
 
+class StagedErrors(NamedTuple):
+    """Errors on fresh points."""
+
+    level_2_alone: float
+    layer_wise: float
+    joint: float
+
+
 def staged(args: argparse.Namespace) -> None:
     """Staged joint training against layer-wise training on the same samples."""
     print(f"\n30 inputs, widths (5, 2); medians over {args.seeds} seeds, in brackets the smallest ratio of a seed")
@@ -140,36 +149,35 @@ def staged(args: argparse.Namespace) -> None:
             for weight in (0.1, 0.3):
                 begin = time.perf_counter()
                 tasks = [Task(seed, 30, (5, 2), (1.0, weight), samples, draw) for seed in seeds_of(args)]
-                table = np.array([staged_row(task) for task in tasks])
-                level, layer, error, before, after = np.median(table, axis=0)
-                ratios = table[:, 1] / table[:, 2]
+                rows, features = zip(*map(staged_trial, tasks), strict=True)
+                errors = StagedErrors(*np.median(rows, axis=0))
+                ratios = [row.layer_wise / row.joint for row in rows]
+                before, after = np.median(features, axis=0)
                 args.json.keep(
                     "staged",
                     drawn=name,
                     weight=weight,
                     samples=samples,
                     trials=args.seeds,
-                    level_2_alone=level,
-                    layer_wise=layer,
-                    joint=error,
+                    **errors._asdict(),
                     ratio=np.median(ratios),
                     smallest_ratio=np.min(ratios),
                     features_before=before,
                     features_after=after,
                 )
                 say(
-                    f"{name:>9} {weight:6} {samples:8} {level:8.1e} {layer:9.1e} {error:8.1e} "
-                    f"{np.median(ratios):8.0f} ({np.min(ratios):4.0f}) {before:9.1e} {after:8.1e} "
+                    f"{name:>9} {weight:6} {samples:8} {errors.level_2_alone:8.1e} {errors.layer_wise:9.1e} "
+                    f"{errors.joint:8.1e} {np.median(ratios):8.0f} ({np.min(ratios):4.0f}) {before:9.1e} {after:8.1e} "
                     f"{time.perf_counter() - begin:5.0f}"
                 )
 
 
-def staged_row(task: Task) -> tuple[float, ...]:
-    """Errors of level 2 alone, layer-wise and joint; and of the features of level 2 before and after correction."""
+def staged_trial(task: Task) -> tuple[StagedErrors, tuple[float, float]]:
+    """Train staged and layer by layer; give also errors of the features of level 2 before and after correction."""
     joint, layers = task.staged(StagedTraining()), task.staged(StagedTraining(is_layer_wise=True))
     first, last = (stage.network for stage in joint.stages)
     features = (task.features(first)[0], task.features(last)[0])
-    return task.error(first), task.error(layers.network), task.error(last), *features
+    return StagedErrors(task.error(first), task.error(layers.network), task.error(last)), features
 
 
 def methods(args: argparse.Namespace) -> None:

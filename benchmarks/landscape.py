@@ -81,8 +81,7 @@ def run_training(name: str, args: argparse.Namespace, workers: Workers) -> tuple
     )
     return follow_trainings(
         design,
-        neurons=figure.neurons,
-        inputs=figure.inputs,
+        **figure.sizes,
         steps=args.steps,
         seed=args.seed,
         workers=workers,

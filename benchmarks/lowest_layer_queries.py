@@ -15,6 +15,8 @@ not say that rows may be missing or errors are larger.
 
 import argparse
 import time
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -29,20 +31,36 @@ from unweave.result import Result, Verdict
 THRESHOLDS = (0.5, 6.0)
 
 
-def planted(inputs: int, condition: float, units: str, above: str, seed: int) -> ThresholdFunction:
-    """The secret function of a seed."""
-    rng = np.random.default_rng(seed)
-    upper = {"or": any_of, "pairs": sum_and_pairs}.get(above)
-    if upper is None:
-        upper = upper_network(rng, inputs, activation={"tanh": TANH, "relu": RELU}[above])
-    return threshold_function(
-        rng,
-        inputs=inputs,
-        threshold=float(rng.uniform(*THRESHOLDS)),
-        activation=activation_named(units),
-        above=upper,
-        condition=condition,
-    )
+@dataclass(frozen=True)
+class Kind:
+    """Functions that differ by their seeds only.
+
+    Args:
+        inputs: as many as rows.
+        condition: largest singular value of the rows over the smallest.
+        units: activation of the rows.
+        above: what is above them.
+    """
+
+    inputs: int
+    condition: float
+    units: str
+    above: str
+
+    def planted(self, seed: int) -> ThresholdFunction:
+        """The secret function of a seed."""
+        rng = np.random.default_rng(seed)
+        upper = {"or": any_of, "pairs": sum_and_pairs}.get(self.above)
+        if upper is None:
+            upper = upper_network(rng, self.inputs, activation={"tanh": TANH, "relu": RELU}[self.above])
+        return threshold_function(
+            rng,
+            inputs=self.inputs,
+            threshold=float(rng.uniform(*THRESHOLDS)),
+            activation=activation_named(self.units),
+            above=upper,
+            condition=self.condition,
+        )
 
 
 def largest_error(found: Layer | None, truth: Layer) -> float:
@@ -60,50 +78,46 @@ def is_silent(found: Result) -> bool:
     return found.first_layer is not None and "there may be more" not in found.reason and not is_doubted
 
 
-def recovered(
-    seed: int, args: argparse.Namespace, inputs: int, condition: float, units: str, above: str
-) -> tuple[Layer, Result, float]:
+def recovered(seed: int, args: argparse.Namespace, kind: Kind) -> tuple[Layer, Result, float]:
     """The secret layer of a seed, what was found, and CPU seconds."""
     door = unweave.identify if args.door == "identify" else identify_lowest_layer
-    truth = planted(inputs, condition, units, above, seed)
+    truth = kind.planted(seed)
     start = time.process_time()
-    found = door(truth, inputs=inputs, seed=seed)
+    found = door(truth, inputs=kind.inputs, seed=seed)
     return truth.lowest, found, time.process_time() - start
 
 
-def run_cell(args: argparse.Namespace, inputs: int, condition: float, units: str, above: str) -> None:
+def run_kind(args: argparse.Namespace, kind: Kind) -> None:
     """Recover the functions of one kind and print a line about them."""
-    hits, silent, errors, rows, costs, seconds = 0, 0, [], [], [], []
-    for seed, (lowest, found, took) in over_seeds(recovered, args, inputs, condition, units, above):
+    silent, errors, rows, costs, seconds = 0, [], [], [], []
+    for seed, (lowest, found, took) in over_seeds(recovered, args, kind):
         seconds.append(took)
         error = largest_error(found.first_layer, lowest)
         rows.append(found.first_layer.neurons if found.first_layer is not None else 0)
-        costs.append(found.queries / (inputs * (inputs + 1)))
+        costs.append(found.queries / (kind.inputs * (kind.inputs + 1)))
         if error <= args.atol:
-            hits += 1
             errors.append(error)
             continue
         silent += is_silent(found)
         threshold = -lowest.biases[0]
         print(f"    seed {seed}: {rows[-1]} rows, error {error:.1e}, threshold {threshold:.2f}: {found.reason}")
+    queries = np.median(costs) * kind.inputs * (kind.inputs + 1)
     args.json.keep(
         "lowest layers",
-        inputs=inputs,
-        condition=condition,
-        units=units,
-        above=above,
+        **vars(kind),
         trials=args.seeds,
-        recovered=hits,
+        recovered=len(errors),
         silent=silent,
         largest_error=max(errors, default=None),
         queries_per_weight=np.median(costs),
-        queries=np.median(costs) * inputs * (inputs + 1),
+        queries=queries,
         cpu_seconds=np.median(seconds),
     )
     say(
-        f"{inputs:6d} {condition:9.0f} {units:>5} {above:>5} {hits:3d} of {args.seeds:3d} "
+        f"{kind.inputs:6d} {kind.condition:9.0f} {kind.units:>5} {kind.above:>5} "
+        f"{len(errors):3d} of {args.seeds:3d} "
         f"{min(rows):4d} to {max(rows):3d} {median_and_largest(errors, '8.1e')} {silent:6d} "
-        f"{median_and_largest(costs, '8.1f')} {np.median(costs) * inputs * (inputs + 1):8.0f} {np.median(seconds):6.2f}"
+        f"{median_and_largest(costs, '8.1f')} {queries:8.0f} {np.median(seconds):6.2f}"
     )
 
 
@@ -121,11 +135,8 @@ def main() -> None:
         f"{'inputs':>6} {'condition':>9} {'units':>5} {'above':>5} {'found':>10} {'rows':>11} {'error':>8} "
         f"{'largest':>8} {'silent':>6} {'q/weight':>8} {'largest':>8} {'queries':>8} {'CPU s':>6}"
     )
-    for inputs in args.inputs:
-        for condition in args.conditions:
-            for units in args.units:
-                for above in args.above:
-                    run_cell(args, inputs, condition, units, above)
+    for each in product(args.inputs, args.conditions, args.units, args.above):
+        run_kind(args, Kind(*each))
 
 
 if __name__ == "__main__":

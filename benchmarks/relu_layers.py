@@ -20,7 +20,8 @@ from itertools import pairwise
 import numpy as np
 
 import unweave
-from command_line import median_and_largest, parsed, say, seeds_parser_of
+from command_line import median_and_largest, parsed, say, seeds_of, seeds_parser_of
+from tally import Tally
 from unweave.activations import IDENTITY, RELU, Activation, activation_named
 from unweave.exceptions import StageFailed
 from unweave.identification.probing import Probing
@@ -80,14 +81,14 @@ def recovered(truth: Network, seed: int) -> tuple[ReluLayers | str, StandardOrac
 
 def run_shape(args: argparse.Namespace, shape: tuple[int, ...]) -> None:
     """Recover the networks of one shape and print a line about them."""
-    first, identified, opened, wrong, misjudged = 0, 0, 0, 0, 0
-    first_errors, errors, costs, seconds = [], [], [], []
-    for seed in range(args.first, args.first + args.seeds):
+    tally, opened, misjudged, first_errors = Tally(), 0, 0, []
+    for seed in seeds_of(args):
+        tally.runs += 1
         truth = planted(activation_named(args.activation), shape, seed)
         start = time.process_time()
         found, units, queries, is_shallow = recovered(truth, seed)
-        seconds.append(time.process_time() - start)
-        costs.append(queries / truth.parameters)
+        tally.seconds.append(time.process_time() - start)
+        tally.costs.append(queries / truth.parameters)
         misjudged += is_shallow
         if isinstance(found, str):
             print(f"    seed {seed}: {found}")
@@ -95,35 +96,32 @@ def run_shape(args: argparse.Namespace, shape: tuple[int, ...]) -> None:
         layer = None if found.first_layer is None else layer_in_oracle_units(found.first_layer, units)
         first_error, error = first_layer_error(layer, truth.layers[0]), np.inf
         if first_error <= args.atol:
-            first += 1
             first_errors.append(first_error)
         if found.network is not None:
             error = unweave.match(in_oracle_units(found.network, units), without_dead(truth)).largest_error
         is_claimed = found.outcome is unweave.Outcome.IDENTIFIED
         if is_claimed and error <= args.atol:
-            identified += 1
-            errors.append(error)
+            tally.errors.append(error)
         else:
-            wrong, opened = wrong + is_claimed, opened + (not is_claimed and found.network is not None)
+            tally.wrong += is_claimed
+            opened += not is_claimed and found.network is not None
             print(f"    seed {seed}: {found.outcome.value} (error {error:.1e}): {found.reason}")
     name = "-".join(map(str, shape))
     args.json.keep(
         "two layers",
         network=name,
-        trials=args.seeds,
-        first_layers=first,
-        recovered=identified,
+        trials=tally.runs,
+        first_layers=len(first_errors),
+        recovered=tally.identified,
         function_only=opened,
-        wrong=wrong,
-        largest_error=max(errors, default=None),
-        queries_per_parameter=np.median(costs),
-        cpu_seconds=np.median(seconds),
+        wrong=tally.wrong,
+        **tally.sizes(),
     )
     say(
-        f"{name:14} {first:3d} of {args.seeds:3d} {max(first_errors, default=np.nan):9.1e} "
-        f"{identified:3d} of {args.seeds:3d} {opened:5d} {wrong:6d} "
-        f"{median_and_largest(errors, '9.1e')} {median_and_largest(costs, '8.1f')} {misjudged:8d} "
-        f"{np.median(seconds):7.2f}"
+        f"{name:14} {len(first_errors):3d} of {tally.runs:3d} {max(first_errors, default=np.nan):9.1e} "
+        f"{tally.identified:3d} of {tally.runs:3d} {opened:5d} {tally.wrong:6d} "
+        f"{median_and_largest(tally.errors, '9.1e')} {median_and_largest(tally.costs, '8.1f')} {misjudged:8d} "
+        f"{np.median(tally.seconds):7.2f}"
     )
 
 

@@ -12,6 +12,7 @@ output weights; "before" is the network that moments gave, "after" the one that 
 import argparse
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -40,14 +41,22 @@ def learn(
     return learner(ArraySource(points, labels), inputs=inputs, seed=seed)
 
 
-def worst_errors(found: Network | None, truth: Network) -> tuple[float, float, float]:
-    """Errors of weights, biases and output weights of the worst neuron; infinite if their number differs."""
+class Errors(NamedTuple):
+    """Errors of weights, biases and output weights of the worst neuron."""
+
+    weights: float
+    biases: float
+    output_weights: float
+
+
+def worst_errors(found: Network | None, truth: Network) -> Errors:
+    """Compare the worst neuron with the planted one; infinite if their number differs."""
     if found is None or found.widths != truth.widths:
-        return np.inf, np.inf, np.inf
+        return Errors(np.inf, np.inf, np.inf)
     weights, biases, heights = unit_parameters(found)
     true_weights, true_biases, true_heights = unit_parameters(truth)
     mine, theirs = linear_sum_assignment(-weights @ true_weights.T)
-    return (
+    return Errors(
         float(np.max(np.linalg.norm(weights[mine] - true_weights[theirs], axis=1))),
         float(np.max(np.abs(biases[mine] - true_biases[theirs]))),
         float(np.max(np.abs(heights[mine] - true_heights[theirs]))),
@@ -62,37 +71,58 @@ def planted(seed: int, inputs: int, neurons: int, rows: int, noise: float = 0.0)
     return truth, (points, truth(points)[:, 0] + noise * rng.standard_normal(rows))
 
 
+class Trial(NamedTuple):
+    """A planted network, what the learner found, what is known beside it, and CPU seconds."""
+
+    truth: Network
+    found: ReluResult
+    details: ReluDetails
+    seconds: float
+
+    def error(self) -> float:
+        """Largest error of a parameter of the network that was found."""
+        return match(self.found.network, self.truth).largest_error
+
+
+def trials_of(args: argparse.Namespace, *, inputs: int, neurons: int, rows: int, noise: float = 0.0) -> list[Trial]:
+    """Plant and learn a network for every seed of the options."""
+    trials = []
+    for seed in seeds_of(args):
+        truth, samples = planted(seed, inputs, neurons, rows, noise)
+        start = time.process_time()
+        found, details = learn(*samples, seed=seed)
+        trials.append(Trial(truth, found, details, time.process_time() - start))
+    return trials
+
+
+def cpu_seconds(trials: list[Trial]) -> float:
+    """The median."""
+    return np.median([trial.seconds for trial in trials])
+
+
 def rates(args: argparse.Namespace) -> None:
     """Errors before finishing against the number of samples, and how often exact labels are finished."""
     print(f"\n{INPUTS} inputs, {NEURONS} neurons, exact labels; medians of the worst neuron over {args.seeds} networks")
     print(f"{'samples':>9} {'w before':>9} {'b before':>9} {'a before':>9} {'to 1e-12':>9} {'largest':>9} {'CPU s':>6}")
     counts, medians = (10_000, 30_000, 100_000, 300_000, 1_000_000), []
     for rows in counts:
-        before, after, seconds = [], [], []
-        for seed in seeds_of(args):
-            truth, samples = planted(seed, INPUTS, NEURONS, rows)
-            start = time.process_time()
-            found, details = learn(*samples, seed=seed)
-            seconds.append(time.process_time() - start)
-            before.append(worst_errors(details.start, truth))
-            is_claimed = found.outcome is Outcome.IDENTIFIED
-            after.append(match(found.network, truth).largest_error if is_claimed else np.inf)
-        medians.append(np.median(before, axis=0))
+        trials = trials_of(args, inputs=INPUTS, neurons=NEURONS, rows=rows)
+        before = Errors(*np.median([worst_errors(each.details.start, each.truth) for each in trials], axis=0))
+        medians.append(before)
+        after = [each.error() if each.found.is_identified else np.inf for each in trials]
         done = sum(error <= 1e-12 for error in after)
-        w, b, a = medians[-1]
         finite = max((error for error in after if np.isfinite(error)), default=np.nan)
         args.json.keep(
             "rates",
             samples=rows,
-            weights_before=w,
-            biases_before=b,
-            output_weights_before=a,
+            **{f"{name}_before": error for name, error in before._asdict().items()},
             trials=args.seeds,
             recovered=done,
             largest_error=finite,
-            cpu_seconds=np.median(seconds),
+            cpu_seconds=cpu_seconds(trials),
         )
-        say(f"{rows:9,d} {w:9.4f} {b:9.4f} {a:9.4f} {done:6d}/{args.seeds} {finite:9.1e} {np.median(seconds):6.2f}")
+        errors = " ".join(f"{error:9.4f}" for error in before)
+        say(f"{rows:9,d} {errors} {done:6d}/{args.seeds} {finite:9.1e} {cpu_seconds(trials):6.2f}")
     slopes = np.polyfit(np.log(counts), np.log(medians), 1)[0]
     print("slopes in the number of samples: " + ", ".join(f"{n} {s:.2f}" for n, s in zip("wba", slopes, strict=True)))
 
@@ -102,15 +132,8 @@ def sizes(args: argparse.Namespace) -> None:
     print(f"\nexact labels, {args.seeds} networks each")
     print(f"{'inputs':>6} {'neurons':>7} {'samples':>9} {'identified':>10} {'to 1e-12':>9} {'wrong':>5} {'CPU s':>6}")
     for inputs, neurons, rows in SIZES:
-        errors, claimed, seconds = [], 0, []
-        for seed in seeds_of(args):
-            truth, samples = planted(seed, inputs, neurons, rows)
-            start = time.process_time()
-            found, _ = learn(*samples, seed=seed)
-            seconds.append(time.process_time() - start)
-            if found.outcome is Outcome.IDENTIFIED:
-                claimed += 1
-                errors.append(match(found.network, truth).largest_error)
+        trials = trials_of(args, inputs=inputs, neurons=neurons, rows=rows)
+        errors = [each.error() for each in trials if each.found.is_identified]
         done, wrong = sum(e <= 1e-12 for e in errors), sum(e > 1e-8 for e in errors)
         args.json.keep(
             "sizes",
@@ -118,15 +141,15 @@ def sizes(args: argparse.Namespace) -> None:
             neurons=neurons,
             samples=rows,
             trials=args.seeds,
-            identified=claimed,
+            identified=len(errors),
             recovered=done,
             wrong=wrong,
             largest_error=max(errors, default=None),
-            cpu_seconds=np.median(seconds),
+            cpu_seconds=cpu_seconds(trials),
         )
         say(
-            f"{inputs:6d} {neurons:7d} {rows:9,d} {claimed:7d}/{args.seeds} {done:6d}/{args.seeds} {wrong:5d} "
-            f"{np.median(seconds):6.1f}"
+            f"{inputs:6d} {neurons:7d} {rows:9,d} {len(errors):7d}/{args.seeds} {done:6d}/{args.seeds} {wrong:5d} "
+            f"{cpu_seconds(trials):6.1f}"
         )
 
 
@@ -140,17 +163,14 @@ def noisy(args: argparse.Namespace) -> None:
     )
     for noise in (0.1, 0.5):
         unit = noise * np.sqrt(NEURONS * (INPUTS + 1) / rows)
-        errors, claimed, bars, seconds = [], 0, [], []
-        for seed in seeds_of(args):
-            truth, samples = planted(seed, INPUTS, NEURONS, rows, noise)
-            start = time.process_time()
-            found, details = learn(*samples, seed=seed)
-            seconds.append(time.process_time() - start)
-            claimed += found.outcome is Outcome.IDENTIFIED
-            errors.append(np.array(worst_errors(found.network, truth)) / unit)
-            if details.standard_errors is not None and np.all(np.isfinite(errors[-1])):
-                bars.append(errors[-1][0] * unit / float(np.max(details.standard_errors.angles)))
-        w, b, a = np.median(errors, axis=0)
+        trials = trials_of(args, inputs=INPUTS, neurons=NEURONS, rows=rows, noise=noise)
+        errors, bars = [], []
+        for each in trials:
+            errors.append(np.array(worst_errors(each.found.network, each.truth)) / unit)
+            if each.details.standard_errors is not None and np.all(np.isfinite(errors[-1])):
+                bars.append(errors[-1][0] * unit / float(np.max(each.details.standard_errors.angles)))
+        claimed = sum(each.found.is_identified for each in trials)
+        middle = Errors(*np.median(errors, axis=0))
         within = sum(error[0] <= 2.0 for error in errors)
         wrong = sum(not np.isfinite(error[0]) for error in errors)
         args.json.keep(
@@ -160,16 +180,14 @@ def noisy(args: argparse.Namespace) -> None:
             trials=args.seeds,
             identified=claimed,
             wrong_number_of_neurons=wrong,
-            weights=w,
-            biases=b,
-            output_weights=a,
+            **middle._asdict(),
             weights_within_two=within,
             weights_in_bars=np.median(bars),
-            cpu_seconds=np.median(seconds),
+            cpu_seconds=cpu_seconds(trials),
         )
         say(
-            f"{noise:6.1f} {claimed:7d}/{args.seeds} {wrong:7d} {w:6.2f} {b:6.2f} {a:6.2f} {within:4d}/{args.seeds} "
-            f"{np.median(bars):8.2f} {np.median(seconds):6.1f}"
+            f"{noise:6.1f} {claimed:7d}/{args.seeds} {wrong:7d} {' '.join(f'{error:6.2f}' for error in middle)} "
+            f"{within:4d}/{args.seeds} {np.median(bars):8.2f} {cpu_seconds(trials):6.1f}"
         )
     print("in bars: error of the worst direction over the largest standard error of a direction, median")
 

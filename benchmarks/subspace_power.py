@@ -13,7 +13,7 @@ import argparse
 import time
 from collections.abc import Callable
 from types import ModuleType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -50,6 +50,14 @@ def timed(work: Callable[[], T]) -> tuple[float, T]:
     return time.process_time() - start, result
 
 
+class Searched(NamedTuple):
+    """CPU seconds of a search, true atoms that it found, and its starts."""
+
+    seconds: float
+    found: int
+    starts: int
+
+
 def compare_with_reference(inputs: int, options: argparse.Namespace) -> None:
     """Print one line: seconds, atoms found and starts of both methods."""
     neurons = int(0.4 * inputs**2)
@@ -57,21 +65,22 @@ def compare_with_reference(inputs: int, options: argparse.Namespace) -> None:
     rows = []
     for method in (METHOD, FixedSubspacePower()):
         seconds, directions = timed(lambda method=method: method(subspace, np.random.default_rng(2)))
-        rows.append((seconds, recovered(atoms, directions.atoms), directions.starts))
-    (fast, found, starts), (slow, found_slow, starts_slow) = rows
+        rows.append(Searched(seconds, recovered(atoms, directions.atoms), directions.starts))
+    mine, reference = rows
+    ratio = reference.seconds / mine.seconds
     options.json.keep(
         "directions",
         inputs=inputs,
         neurons=neurons,
-        found=found,
-        reference_found=found_slow,
-        cpu_seconds=fast,
-        reference_cpu_seconds=slow,
-        ratio=slow / fast,
+        found=mine.found,
+        reference_found=reference.found,
+        cpu_seconds=mine.seconds,
+        reference_cpu_seconds=reference.seconds,
+        ratio=ratio,
     )
     say(
-        f"{inputs:3d} {neurons:5d} {fast:10.2f} {found:6d} {starts:7d} {slow:12.2f} {found_slow:6d} "
-        f"{starts_slow:7d} {slow / fast:7.1f}"
+        f"{inputs:3d} {neurons:5d} {mine.seconds:10.2f} {mine.found:6d} {mine.starts:7d} "
+        f"{reference.seconds:12.2f} {reference.found:6d} {reference.starts:7d} {ratio:7.1f}"
     )
 
 

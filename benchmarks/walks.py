@@ -20,6 +20,7 @@ import numpy as np
 
 import unweave
 from command_line import add_scheduler, median_and_largest, over_seeds, parsed, say, seeds_parser_of
+from tally import Tally
 from unweave.activations import Activation, activation_named
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
@@ -75,36 +76,24 @@ def recovered(seed: int, args: argparse.Namespace, shape: tuple[int, int, int]) 
 
 def run(args: argparse.Namespace, shape: tuple[int, int, int]) -> None:
     """Recover the networks of one shape and print a line about them."""
-    identified, wrong, errors, costs, seconds = 0, 0, [], [], []
+    tally = Tally()
     for seed, (truth, found, took) in over_seeds(recovered, args, shape):
-        seconds.append(took)
-        costs.append(found.queries / truth.parameters)
-        error = np.inf
-        if found.network is not None and found.network.widths == truth.widths:
-            error = unweave.match(found.network, truth).largest_error
-        if found.is_identified and error <= args.atol:
-            identified += 1
-            errors.append(error)
-        else:
-            wrong += found.is_identified
+        error = tally.add(truth, found, took, atol=args.atol)
+        if error is not None:
             print(f"    seed {seed}: {found.outcome.value} ({found.route}, error {error:.1e}): {found.reason[:200]}")
     name = f"{args.activation} {'-'.join(map(str, shape))}"
     args.json.keep(
         "walks",
         network=name,
         answers=args.answers,
-        trials=args.seeds,
-        recovered=identified,
-        wrong=wrong,
-        median_error=np.median(errors) if errors else None,
-        largest_error=max(errors, default=None),
-        queries_per_parameter=np.median(costs),
-        cpu_seconds=np.median(seconds),
+        **tally.counts(),
+        median_error=np.median(tally.errors) if tally.errors else None,
+        **tally.sizes(),
     )
     say(
-        f"{name:22} {args.answers:8} {identified:3d} of {args.seeds:3d} {wrong:6d} "
-        f"{np.median(costs):9.2f} {np.max(costs):7.2f} "
-        f" {median_and_largest(errors, '9.1e')} {np.median(seconds):8.2f}"
+        f"{name:22} {args.answers:8} {tally.identified:3d} of {tally.runs:3d} {tally.wrong:6d} "
+        f"{np.median(tally.costs):9.2f} {np.max(tally.costs):7.2f} "
+        f" {median_and_largest(tally.errors, '9.1e')} {np.median(tally.seconds):8.2f}"
     )
 
 

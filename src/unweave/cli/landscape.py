@@ -277,9 +277,7 @@ def _followed(wanted: "TrainingFigure", places: dict[str, Any], tell: Tell) -> F
     from unweave.reports import landscape as words
 
     heard = _told(tell, len(wanted.neurons))
-    curves = follow_trainings(
-        wanted.design, neurons=wanted.neurons, inputs=wanted.inputs, steps=wanted.steps, progress=heard, **places
-    )
+    curves = follow_trainings(wanted.design, **wanted.sizes, steps=wanted.steps, progress=heard, **places)
 
     def draw() -> "Picture":
         from unweave.reports.pictures.landscape import draw_trainings

@@ -78,6 +78,10 @@ class Row:
         return [value for numbers in self.numbers if isinstance(value := numbers.get(column), list)]
 
 
+# Seeds per row of what is not random, or draws as much as it needs in a cell.
+ONCE = dict.fromkeys(Scale, 1)
+
+
 def no_published_numbers(_: Settings) -> dict[str, float]:
     """Where a work prints no numbers: a picture without values, an algorithm, a theorem."""
     return {}

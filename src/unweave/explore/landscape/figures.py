@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -50,6 +51,11 @@ class TrainingFigure:
     neurons: tuple[int, ...]
     inputs: int
     steps: int = 30_000
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The arguments of `follow_trainings` that are sizes."""
+        return {"neurons": self.neurons, "inputs": self.inputs}
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from unweave.reports.pictures.style import QUIET, open_frame
+
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.result import DepthResult, FeatureCorrection
     from unweave.explore.feature_correction.statistics import Scores
 
-QUIET = "#64748b"
 TRAIN_ALL, FROZEN, GREEDY, ALONE = "#c2410c", "#1d4ed8", "#7c3aed", "#94a3b8"
 # From all units frozen to ever more of them thawed.
 WINDOWS = (FROZEN, "#0f766e", "#a16207", "#be185d", "#0891b2")
@@ -36,7 +37,7 @@ def draw_feature_correction(result: "FeatureCorrection") -> Figure:
         axes.set_xticks([row.depth for row in result.depths])
         axes.set_xlim(result.depths[0].depth - 0.4, result.depths[-1].depth + 0.4)
         axes.set_xlabel("depth l: number of lower units")
-        axes.spines[["top", "right"]].set_visible(False)
+        open_frame(axes)
         if axes.get_legend_handles_labels()[0]:
             # Below the axes, where it hides nothing.
             axes.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.14))

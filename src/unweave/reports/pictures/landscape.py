@@ -10,12 +10,11 @@ from unweave.explore.landscape.figures import ActivationFigure
 from unweave.explore.landscape.logistic import LogisticFit
 from unweave.explore.landscape.sweeps import LandscapeCurve, PhaseDiagram
 from unweave.explore.landscape.trainings import TrainingCurves
+from unweave.reports.pictures.style import ACCENT, COLOURS, INK, QUIET, legend_above, plain
 
 SIZE, DIAGRAM_SIZE = (5.6, 4.0), (6.4, 5.0)
 # A phase diagram with more sizes has no room for numbers.
 MOST_NUMBERS = 200
-INK, ACCENT, QUIET = "#1f2933", "#c2410c", "#64748b"
-COLOURS = ("#0f766e", "#c2410c", "#1d4ed8", "#7c3aed", "#a16207", "#be185d")
 
 
 def draw_landscape(curve: LandscapeCurve, *, reference: float | None = None) -> Figure:
@@ -45,8 +44,8 @@ def draw_landscape(curve: LandscapeCurve, *, reference: float | None = None) -> 
     axes.set_ylabel("share")
     axes.set_ylim(-0.04, 1.04)
     # Curves begin low on the left and end high on the right, so that the legend stands beside them.
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=2)
-    _plain(axes)
+    legend_above(figure, columns=2)
+    plain(axes)
     return figure
 
 
@@ -93,7 +92,7 @@ def draw_activations(shown: ActivationFigure) -> Figure:
     axes.set_xlabel("z")
     axes.set_ylabel("activation")
     axes.legend(frameon=False, fontsize="small")
-    _plain(axes)
+    plain(axes)
     return figure
 
 
@@ -113,7 +112,7 @@ def draw_trainings(curves: Sequence[TrainingCurves]) -> Figure:
     axes.set_ylabel("root of the loss")
     # Curves cross the whole picture, so that the legend stands beside it.
     figure.legend(frameon=False, fontsize="small", loc="outside right upper")
-    _plain(axes)
+    plain(axes)
     return figure
 
 
@@ -124,8 +123,3 @@ def _crossing(fit: LogisticFit) -> str:
 
 def _colours(count: int) -> list[str]:
     return [COLOURS[index % len(COLOURS)] for index in range(count)]
-
-
-def _plain(axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.2)

@@ -65,6 +65,8 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Errors of level 2 against the weight of level 3."""
     from matplotlib.figure import Figure
 
+    from unweave.reports.pictures.style import open_frame
+
     figure = Figure(figsize=(3.6 * len(rows) + 0.8, 3.6), layout="constrained")
     panels = figure.subplots(1, len(rows), squeeze=False)[0]
     for axes, row in zip(panels, rows, strict=True):
@@ -80,7 +82,7 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
         axes.set_xticks(weights, [f"{weight:g}" for weight in weights])
         axes.set_xticks([], minor=True)
         axes.set_xlabel("weight of level 3")
-        axes.spines[["top", "right"]].set_visible(False)
+        open_frame(axes)
     panels[0].set_ylabel("error of the features of level 2")
     panels[-1].legend(frameon=False, fontsize="small")
     return {"figure.png": figure}

@@ -67,6 +67,8 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Errors of features against steps, one panel per level; a line per repetition."""
     from matplotlib.figure import Figure
 
+    from unweave.reports.pictures.style import open_frame
+
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     for axes, level in zip(figure.subplots(1, 2, sharey=True), (2, 3), strict=True):
         for row in rows:
@@ -79,7 +81,7 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
                 )  # fmt: skip
         axes.set_title(f"features of level {level}", loc="left", fontsize="medium")
         axes.set_xlabel("steps")
-        axes.spines[["top", "right"]].set_visible(False)
+        open_frame(axes)
     figure.axes[0].set_ylabel("error up to a rotation")
     figure.axes[0].legend(frameon=False, fontsize="small")
     return {"figure.png": figure}

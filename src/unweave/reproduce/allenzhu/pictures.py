@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from unweave.reports.pictures.style import ACCENT, INK, QUIET, open_frame
 from unweave.reproduce.allenzhu.baselines import MethodComparison
 from unweave.reproduce.allenzhu.traces import CorrectionLaw, FeatureTrace
 
-INK, ACCENT, QUIET = "#1f2933", "#c2410c", "#64748b"
 COLOURS = ("#c2410c", "#1d4ed8", "#0f766e", "#7c3aed", "#a16207", "#be185d")
 # Errors below this are rounding, and are drawn there.
 SMALLEST_DRAWN_ERROR = 1e-15
@@ -36,7 +36,7 @@ def draw_comparison(comparisons: Sequence[MethodComparison]) -> Figure:
     axes.set_xlabel("relative error on fresh points")
     first = comparisons[0]
     axes.set_title(f"{first.points} samples, {first.inputs} inputs", fontsize="medium", loc="left")
-    _plain(axes)
+    open_frame(axes)
     return figure
 
 
@@ -59,7 +59,7 @@ def draw_correction(traces: Mapping[str, FeatureTrace], law: CorrectionLaw) -> F
     left.legend(framealpha=1.0, edgecolor="none", fontsize="small", loc="lower left")
     _draw_law(right, law)
     for axes in (left, right):
-        _plain(axes)
+        open_frame(axes)
     return figure
 
 
@@ -79,7 +79,3 @@ def _draw_law(axes: Axes, law: CorrectionLaw) -> None:
     axes.set_ylabel("error of the features of level 2")
     axes.set_title(f"measured slope of level 2 alone: {law.slope:.2f}", fontsize="medium", loc="left")
     axes.legend(frameon=False, fontsize="small")
-
-
-def _plain(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unweave._kernels.truncated_square import truncated_square
-from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Row, Scale, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,6 +43,8 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """The truncated square and the square."""
     from matplotlib.figure import Figure
 
+    from unweave.reports.pictures.style import open_frame
+
     figure = Figure(figsize=(5.6, 3.6), layout="constrained")
     axes, row = figure.add_subplot(), rows[0]
     arguments = np.array(row.curves("arguments")[0])
@@ -55,12 +57,12 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     axes.set_ylim(-0.2, 5.0 * bound**2)
     axes.set_xlabel(f"z (lines at the bound {bound:g} and at twice the bound)")
     axes.legend(frameon=False, loc="upper center")
-    axes.spines[["top", "right"]].set_visible(False)
+    open_frame(axes)
     return {"figure.png": figure}
 
 
 TITLE = "the truncated square with bound B'"
-REPETITIONS = dict.fromkeys(Scale, 1)
+REPETITIONS = ONCE
 COLUMNS = {
     "height": "B'' / B'^2",
     "inside": "distance to z^2 inside, over B'^2",

@@ -6,13 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from unweave.reports.pictures.style import COLOURS, QUIET, legend_above, open_frame
 from unweave.reproduce.experiment import Row
 
 SIZE = (5.6, 4.0)
-QUIET = "#64748b"
 # Letters of a label up to which two stand side by side.
 WIDEST_OF_TWO = 30
-COLOURS = ("#0f766e", "#c2410c", "#1d4ed8", "#7c3aed", "#a16207", "#be185d")
 
 
 def draw_by_samples(rows: Sequence[Row], column: str, *, words: str, groups: tuple[str, ...]) -> Figure:
@@ -34,11 +33,10 @@ def draw_by_samples(rows: Sequence[Row], column: str, *, words: str, groups: tup
     axes.minorticks_off()
     axes.set_xlabel("samples")
     axes.set_ylabel(words)
-    axes.spines[["top", "right"]].set_visible(False)
+    open_frame(axes)
     # Points lie all over the picture, so that the legend stands above it.
     columns = 1 if max(map(len, named), default=0) > WIDEST_OF_TWO else 2
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=columns)
-    return figure
+    return legend_above(figure, columns=columns)
 
 
 def _words(name: str, value: str | float) -> str:

@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 from scipy.linalg import khatri_rao
 
-from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Scale, Settings
 
 DRAWS = {Scale.QUICK: 200, Scale.USUAL: 2_000, Scale.FULL: 20_000}
 SIZES = ((4, 3), (6, 6), (10, 8))
@@ -29,7 +29,7 @@ def measure(cell: Cell) -> Numbers:
 
 
 TITLE = "singular values of Khatri-Rao products"
-REPETITIONS = dict.fromkeys(Scale, 1)
+REPETITIONS = ONCE
 COLUMNS = {
     "ratio": "smallest s_k(U . V) / (min |v_i| s_k(U)) of all draws",
     "printed": "bound of the claim, 1 / sqrt(2 k)",

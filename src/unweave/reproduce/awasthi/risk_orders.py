@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unweave.networks.planted import relu_network
-from unweave.reproduce.awasthi.pictures import COLOURS, SIZE
+from unweave.reports.pictures.style import COLOURS, open_frame
+from unweave.reproduce.awasthi.pictures import SIZE
 from unweave.reproduce.awasthi.risk import population_risk, risk_by_order
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
@@ -53,7 +54,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     axes.set_yscale("log")
     axes.set_xlabel("terms of the sum (orders 0, 1, 2, ...)")
     axes.set_ylabel("share of the risk that is left")
-    axes.spines[["top", "right"]].set_visible(False)
+    open_frame(axes)
     axes.legend(frameon=False, fontsize="small")
     return {"orders.png": figure}
 

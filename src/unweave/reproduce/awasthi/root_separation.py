@@ -5,7 +5,7 @@ from math import factorial, sqrt
 import numpy as np
 from numpy.polynomial import hermite_e
 
-from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Scale, Settings
 
 DEGREES = {Scale.QUICK: 8, Scale.USUAL: 12, Scale.FULL: 16}
 # Roots of polynomials of a higher degree than these lose digits to their conditioning.
@@ -53,7 +53,7 @@ def published(settings: Settings) -> dict[str, float]:
 
 
 TITLE = "separation of the roots of consecutive Hermite polynomials"
-REPETITIONS = dict.fromkeys(Scale, 1)
+REPETITIONS = ONCE
 COLUMNS = {"minimum": "min of max(|He_k|, |He_k+1|) (printed bound)", "proven": "bound that the proof shows"}
 NOTES = (
     "The printed bound sqrt(k!/2) holds for k = 0 only. The proof bounds the polynomials of degrees k + 1 and "

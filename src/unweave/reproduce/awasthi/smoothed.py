@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 from unweave.activations import RELU
 from unweave.arrays import Atoms
 from unweave.networks.network import Network
+from unweave.reports.pictures.style import COLOURS, QUIET, legend_above, open_frame
 from unweave.reproduce.awasthi.exact_moments import hermite_tensors
 from unweave.reproduce.awasthi.measured_noise import noisy_tensors, recover_measured
-from unweave.reproduce.awasthi.pictures import COLOURS, QUIET, SIZE
+from unweave.reproduce.awasthi.pictures import SIZE
 from unweave.reproduce.awasthi.predictor import TWO_FEATURES, PredictorSettings, regress_on_units
 from unweave.reproduce.awasthi.risk import population_risk
 from unweave.reproduce.awasthi.tensor_algorithms import recover_exact
@@ -107,9 +108,8 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     axes.set_yscale("log")
     axes.set_xlabel("tau")
     axes.set_ylabel("smallest singular value of the powers")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=1)
-    return {"singular_values.png": figure}
+    open_frame(axes)
+    return {"singular_values.png": legend_above(figure, columns=1)}
 
 
 TITLE = "smoothed analysis: directions of a plane, moved at random"

@@ -30,7 +30,6 @@ from unweave.reproduce.fiedler.direction_clusters import (
 )
 from unweave.reproduce.fiedler.entangled_metrics import projector_gap, uniform_error
 from unweave.reproduce.fiedler.entangled_recovery import EntangledSearch, measured_span
-from unweave.reproduce.fiedler.power_ends import ManyStartsPower
 from unweave.result import Diagnostic, Outcome, Verdict
 
 
@@ -70,10 +69,7 @@ class DeepReferenceIdentifier:
     """Settings of the reference pipeline; the defaults are those of [fiedler, Sec. 4.4].
 
     Args:
-        hessians_per_neuron: points for Hessians near the base point, per neuron.
-        spread: root mean square distance of these points to the base point.
-        starts_factor: ascents of the power method, per ``m log m`` of m neurons.
-        power: the subspace power method.
+        search: of the entangled weights.
         labelling: how layers are told apart.
         completion: the fit of diagonals and shifts.
         samples: Gaussian points for the fit; ``m D^2`` if omitted.
@@ -83,10 +79,7 @@ class DeepReferenceIdentifier:
         tolerance: largest relative error on fresh answers of an identified network.
     """
 
-    hessians_per_neuron: int = 4
-    spread: float = 0.1
-    starts_factor: float = 5.0
-    power: ManyStartsPower = field(default_factory=ManyStartsPower)
+    search: EntangledSearch = field(default_factory=EntangledSearch)
     labelling: Labelling = field(default_factory=FarHessianLabels)
     completion: DiagonalDescent | DiagonalLevenbergMarquardt = field(default_factory=DiagonalDescent)
     samples: int | None = None
@@ -180,13 +173,9 @@ class _ReferenceRun:
 
     def _recover(self, derivatives: DerivativeSource) -> None:
         """Find entangled weights at a point [fiedler, Alg. 4.1]."""
-        recovery, seconds = self._search()(derivatives, self.architecture, self.rng)
+        recovery, seconds = self.settings.search(derivatives, self.architecture, self.rng)
         self._update(recovery=recovery, seconds=seconds)
         self._diagnose(checks.recovery_quality(recovery, self.architecture))
-
-    def _search(self) -> EntangledSearch:
-        settings = self.settings
-        return EntangledSearch(settings.hessians_per_neuron, settings.spread, settings.starts_factor, settings.power)
 
     def _assign(self, derivatives: DerivativeSource) -> None:
         """Tell their layers apart [fiedler, Alg. 4.2], or by another labelling."""
@@ -252,7 +241,7 @@ class _ReferenceRun:
         error = float(np.max(np.linalg.norm(difference[0], axis=1))) * 4.0 / 3.0
         learnability = recovery.subspace.learnability
         self._diagnose(checks.differentiation_quality(learnability=learnability, hessian_error=error, spread=spread))
-        points = self._search().points(self.architecture, self.rng, shrunk=1.0 / 3.0)
+        points = self.settings.search.points(self.architecture, self.rng, shrunk=1.0 / 3.0)
         _, narrow = measured_span(derivatives, points, rank=self.architecture.visible)
         self._diagnose(checks.radius_quality(projector_gap(recovery.subspace.basis, narrow.basis)))
 

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from unweave.activations import TANH
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
+from unweave.reports.pictures.style import legend_above, plain
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
-from unweave.reproduce.fiedler.shallow_pictures import COLOURS, mean_curve, panels, plain
+from unweave.reproduce.fiedler.shallow_pictures import COLOURS, mean_curve, panels
 from unweave.reproduce.fiedler.students import DEEP_SHIFTS, StudentDescent, uniform_relative
 
 # Inputs and widths, outputs last; powers of the inputs in the number of samples; rates; gradient steps.
@@ -87,8 +88,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
         panel.set(yscale="log", xlabel="gradient steps", ylabel="relative uniform error")
         panel.set_title(f"{group[0]}, {group[1]} samples", fontsize="medium")
         plain(panel)
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=len(rates))
-    return {"deep-students.png": figure}
+    return {"deep-students.png": legend_above(figure, columns=len(rates))}
 
 
 TITLE = "deep students by stochastic descent, over rates and samples"

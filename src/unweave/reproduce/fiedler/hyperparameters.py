@@ -8,7 +8,7 @@ from unweave.activations import TANH
 from unweave.networks.network import Network
 from unweave.networks.planted import unit_network
 from unweave.oracles.oracle import CallableOracle
-from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.near_frames import span_of_squares
 from unweave.reproduce.fiedler.shallow_identification import ShallowReferenceIdentifier, WeightRecovery
 from unweave.reproduce.fiedler.shallow_trials import ORDERS, neurons_of
@@ -70,7 +70,7 @@ def published(given: Settings) -> dict[str, float]:
 
 
 TITLE = "settings of the identification of shallow networks, and its queries"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1}
+REPETITIONS = ONCE
 COLUMNS = {
     "neurons": "neurons",
     "hessians": "Hessians",

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from unweave.activations import TANH
 from unweave.arrays import Atoms, PerNeuron, Points
 from unweave.networks.planted import unit_network
+from unweave.reports.pictures.style import ACCENT, INK, plain
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
-from unweave.reproduce.fiedler.shallow_pictures import ACCENT, COLOURS, INK, mean_curve, panels, plain
+from unweave.reproduce.fiedler.shallow_pictures import COLOURS, mean_curve, panels
 
 STEPS = {Scale.QUICK: 200, Scale.USUAL: 1_000, Scale.FULL: 10_000}
 NEURONS = {Scale.QUICK: (2, 8), Scale.USUAL: (2, 12, 36), Scale.FULL: (2, 36, 160)}
@@ -143,7 +144,6 @@ def _draw_plane(panel: Axes, row: Row) -> None:
 
 
 TITLE = "descent on the shifts stays near descent on the idealised, strictly convex objective"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
 COLUMNS = {
     "least": "smallest eigenvalue of A",
     "condition": "its condition",

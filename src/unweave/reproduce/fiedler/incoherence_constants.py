@@ -38,7 +38,6 @@ def measure(cell: Cell) -> Numbers:
 
 
 TITLE = "incoherence constants of uniform directions: they should not depend on the size"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
 COLUMNS = {
     "neurons": "neurons",
     "certified": "c1 certified",

@@ -121,7 +121,6 @@ def _span_errors(truth: Network, points: np.ndarray, *, step: float) -> Numbers:
 
 
 TITLE = "alpha of (SNM3) and the error of the measured span, with their bounds"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
 COLUMNS = {
     "alpha": "alpha",
     "product": "Thm 3.5: at least",

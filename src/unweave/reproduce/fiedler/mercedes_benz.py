@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+from unweave.reports.pictures.style import ACCENT, INK, QUIET
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.incoherence import coherence, frame_constant, gramian_constant, welch_bound
 from unweave.reproduce.fiedler.near_frames import random_atoms, span_of_squares, values_at
-from unweave.reproduce.fiedler.shallow_pictures import ACCENT, INK, QUIET, panels
+from unweave.reproduce.fiedler.shallow_pictures import panels
 
 
 def simplex_frame(inputs: int) -> np.ndarray:
@@ -62,7 +63,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
 
 
 TITLE = "simplex frames: tight, and as incoherent as unit vectors can be"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1}
+REPETITIONS = ONCE
 COLUMNS = {
     "lower": "lower frame bound",
     "upper": "upper frame bound",

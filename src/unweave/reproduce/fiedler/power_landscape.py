@@ -144,7 +144,6 @@ def _counted(planted: Landscape) -> Numbers:
 
 
 TITLE = "local maximisers of Phi: levels, distances to atoms, and their number"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
 COLUMNS = {
     "frame": "nu",
     "low": "Thm 2.7: spurious at most",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from unweave.reports.pictures.style import legend_above
 from unweave.reproduce.experiment import Row, Scale, Settings
 from unweave.reproduce.fiedler import reconstruction
 from unweave.reproduce.fiedler.reconstruction import POINTS, SECONDS
@@ -27,8 +28,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     }
     draw_lines(panel, rows, "inputs", shown)
     panel.set_ylabel("mean over the repetitions")
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=3)
-    return {"quadratic-widths.png": figure}
+    return {"quadratic-widths.png": legend_above(figure, columns=3)}
 
 
 measure = reconstruction.measure

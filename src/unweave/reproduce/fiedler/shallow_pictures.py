@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
+from unweave.reports.pictures.style import plain
 from unweave.reproduce.experiment import Row
 
 COLOURS = ("#0f766e", "#c2410c", "#1d4ed8", "#7c3aed", "#a16207", "#be185d", "#334155", "#15803d")
-INK, ACCENT, QUIET = "#1f2933", "#c2410c", "#64748b"
 PANEL = (4.6, 3.7)
 # Axes, by the settings on them.
 LABELS = {
@@ -27,12 +27,6 @@ def panels(count: int, *, width: float = PANEL[0], height: float = PANEL[1]) -> 
     rows = -(-count // columns)
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     return figure, [figure.add_subplot(rows, columns, place + 1) for place in range(count)]
-
-
-def plain(axes: Axes) -> None:
-    """Leave out what carries no numbers."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.2)
 
 
 def mean_of(row: Row, column: str) -> float:

@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unweave.activations import SIGMOID, TANH, Activation
-from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+from unweave.reports.pictures.style import ACCENT, INK, QUIET, plain
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_model import monotone_limit
-from unweave.reproduce.fiedler.shallow_pictures import ACCENT, INK, QUIET, panels, plain
+from unweave.reproduce.fiedler.shallow_pictures import panels
 
 ACTIVATIONS: dict[str, Activation] = {"tanh": TANH, "sigmoid": SIGMOID}
 # What [fiedler, Ex. 3.1] takes as largest shift.
@@ -70,7 +71,7 @@ def published(given: Settings) -> dict[str, float]:
 
 
 TITLE = "interval of recoverable shifts: where the second derivative is monotone"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1}
+REPETITIONS = ONCE
 COLUMNS = {
     "limit": "largest shift",
     "kappa": "kappa",

@@ -10,9 +10,10 @@ from unweave.arrays import Atoms
 from unweave.networks.planted import unit_network
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.oracle import CallableOracle
+from unweave.reports.pictures.style import ACCENT, QUIET, legend_above
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_identification import WeightRecovery
-from unweave.reproduce.fiedler.shallow_pictures import ACCENT, COLOURS, QUIET, draw_lines, panels
+from unweave.reproduce.fiedler.shallow_pictures import COLOURS, draw_lines, panels
 from unweave.reproduce.fiedler.shallow_trials import matched
 
 # Inputs, and numbers of neurons.
@@ -90,8 +91,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     }
     draw_lines(panel, rows, "neurons", shown)
     panel.set_ylabel(f"scale of the shifts' error, {rows[0].settings['inputs']} inputs")
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=2)
-    return {"shift-scales.png": figure}
+    return {"shift-scales.png": legend_above(figure, columns=2)}
 
 
 TITLE = "scales of the shifts' errors before and after descent, from measured errors of weights"

@@ -65,7 +65,6 @@ def ascended(span: MatrixSubspace, coefficients: np.ndarray) -> tuple[np.ndarray
 
 
 TITLE = "local maximisers of the spectral norm: the squared first eigenvalue avoids a gap"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
 COLUMNS = {
     "frame": "nu",
     "applies": "conditions hold (1 or 0)",

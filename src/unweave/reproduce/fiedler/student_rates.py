@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+from unweave.reports.pictures.style import legend_above
+from unweave.reproduce.experiment import Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import COLOURS, draw_lines, panels
-from unweave.reproduce.fiedler.shallow_trials import neurons_of
-from unweave.reproduce.fiedler.student_trials import ERRORS, NOTES_OF_STUDENTS, SHOWN, student_trial
+from unweave.reproduce.fiedler.student_trials import ERRORS, NOTES_OF_STUDENTS, SHOWN, well_sampled_trial
 
 # Inputs, powers of the inputs that make neurons, rates, gradient steps.
 SIZES = {
@@ -29,13 +28,6 @@ def settings(scale: Scale) -> Sequence[Settings]:
     return [{"inputs": inputs, "order": order, "rate": rate, "steps": steps} for rate in rates for order in orders]
 
 
-def measure(cell: Cell) -> Numbers:
-    """Train one student on ``5/2 m D^2`` samples."""
-    inputs = int(cell.settings["inputs"])
-    neurons = neurons_of(inputs, float(cell.settings["order"]))
-    return student_trial(cell, samples=int(np.ceil(2.5 * neurons * inputs**2)))
-
-
 def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     """Four errors over the order of neurons, one line per rate."""
     figure, axes = panels(len(SHOWN))
@@ -46,10 +38,10 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
             chosen = [row for row in rows if row.settings["rate"] == rate]
             draw_lines(panel, chosen, "order", {column: (label, colour, "o-")})
         panel.set_ylabel(title)
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=len(rates))
-    return {"student-rates.png": figure}
+    return {"student-rates.png": legend_above(figure, columns=len(rates))}
 
 
+measure = well_sampled_trial
 TITLE = "shallow students by stochastic descent, over rates and neurons"
 REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 3}
 COLUMNS = ERRORS

@@ -61,3 +61,10 @@ def student_trial(cell: Cell, *, samples: int, points: int = 100_000) -> Numbers
         "shifts": float(np.linalg.norm(hidden.biases - found.biases[order])),
         "steps_taken": float(ended.steps),
     }
+
+
+def well_sampled_trial(cell: Cell) -> Numbers:
+    """Train one student on ``5/2 m D^2`` samples."""
+    inputs = int(cell.settings["inputs"])
+    neurons = neurons_of(inputs, float(cell.settings["order"]))
+    return student_trial(cell, samples=int(np.ceil(2.5 * neurons * inputs**2)))

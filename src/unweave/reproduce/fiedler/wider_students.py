@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import draw_squares
-from unweave.reproduce.fiedler.shallow_trials import neurons_of
-from unweave.reproduce.fiedler.student_trials import ERRORS, NOTES_OF_STUDENTS, SHOWN, student_trial
+from unweave.reproduce.fiedler.student_trials import ERRORS, NOTES_OF_STUDENTS, SHOWN, well_sampled_trial
 
 # Inputs, powers of the inputs that make neurons, gradient steps.
 SIZES = {
@@ -29,18 +27,12 @@ def settings(scale: Scale) -> Sequence[Settings]:
     return [{"inputs": each, "order": order, "rate": RATE, "steps": steps} for each in inputs for order in orders]
 
 
-def measure(cell: Cell) -> Numbers:
-    """Train one student on ``5/2 m D^2`` samples."""
-    inputs = int(cell.settings["inputs"])
-    neurons = neurons_of(inputs, float(cell.settings["order"]))
-    return student_trial(cell, samples=int(np.ceil(2.5 * neurons * inputs**2)))
-
-
 def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     """Four errors by inputs and order of neurons."""
     return {"wider-students.png": draw_squares(rows, "inputs", "order", SHOWN)}
 
 
+measure = well_sampled_trial
 TITLE = "shallow students by stochastic descent, over inputs and neurons"
 REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 4}
 COLUMNS = ERRORS

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 from unweave.activations import STEP
-from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.planted import labels_of, orthonormal_rows
 
 COSINES, THRESHOLDS, ROWS = (-0.5, 0.0, 0.5), (2.0, 4.0, 6.0, 8.0), 10
@@ -71,7 +71,7 @@ def measure(cell: Cell) -> Numbers:
 
 
 TITLE = "two units at once, and labels without their products"
-REPETITIONS = dict.fromkeys(Scale, 1)
+REPETITIONS = ONCE
 COLUMNS = {
     "log joint": "log10 of Pr(both active)",
     "log printed": "log10 of the printed bound",

@@ -8,7 +8,7 @@ import numpy as np
 from unweave.activations import ERF, RELU, SIGMOID, TANH, Activation, softplus
 from unweave.explore.landscape.figures import FIGURES, ActivationFigure
 from unweave.learn.overparameterized.conditions import activation_constants, mean_curvature, mean_slope
-from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Row, Scale, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,7 +55,7 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
 
 
 TITLE = "activations with b = 4"
-REPETITIONS = dict.fromkeys(Scale, 1)
+REPETITIONS = ONCE
 COLUMNS = {
     "slope": "mean slope mu(1)",
     "curvature": "mean curvature gamma(1)",

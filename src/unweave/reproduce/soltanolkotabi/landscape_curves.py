@@ -18,7 +18,6 @@ from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK, ACCENT, QUIET = "#1f2933", "#c2410c", "#64748b"
 SEARCHES: dict[str, Search] = {
     "Levenberg-Marquardt": NewtonSearch(),
     "gradient descent": GradientSearch(steps=50_000, polish=0),
@@ -97,6 +96,8 @@ def draw_curves(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Shares over sizes, logistic curves, and the published crossing; a colour per search."""
     from matplotlib.figure import Figure
 
+    from unweave.reports.pictures.style import ACCENT, INK, legend_above, open_frame
+
     figure = Figure(figsize=(5.6, 4.0), layout="constrained")
     axes = figure.add_subplot()
     for colour, row in zip((INK, "#1d4ed8"), rows, strict=False):
@@ -112,6 +113,6 @@ def draw_curves(rows: Sequence[Row]) -> "dict[str, Figure]":
     axes.set_xlabel("neurons" if neurons_vary else "inputs")
     axes.set_ylabel("share of networks without spurious minima")
     axes.set_ylim(-0.04, 1.04)
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=2)
-    axes.spines[["top", "right"]].set_visible(False)
+    legend_above(figure, columns=2)
+    open_frame(axes)
     return {"figure.png": figure}

@@ -77,7 +77,6 @@ def sharper_bound(state: State, trace: float) -> float:
 
 
 TITLE = "planted squares, output weights of one sign: loss and bound where algorithms end"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
 COLUMNS = {
     "loss": "loss",
     "bound": "bound of the theorem",

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.result import FeatureCorrection
+from unweave.reports.pictures.style import ACCENT, INK, QUIET, open_frame
 from unweave.reproduce.allenzhu.images.figure_results import (
     CorrectedFeatures,
     FigureResult,
@@ -20,7 +21,6 @@ from unweave.reproduce.allenzhu.images.figure_results import (
     UnitFeatures,
 )
 
-INK, ACCENT, QUIET = "#1f2933", "#c2410c", "#64748b"
 # Of all pixels, this share is within the range of colours; a few extreme ones would hide the rest.
 SHOWN_SHARE = 0.995
 # White lines between images, in pixels of an image of 32; at least one.
@@ -115,7 +115,7 @@ def draw_methods(table: MethodTable) -> Figure:
     axes.set_yticks(range(len(table.rows)), [row.network for row in reversed(table.rows)])
     axes.set_ylim(-0.6, len(table.rows) - 0.4)
     axes.set_xlabel("accuracy, %; dots: single models, bars: ensembles")
-    axes.spines[["top", "right"]].set_visible(False)
+    open_frame(axes)
     return figure
 
 
@@ -137,7 +137,7 @@ def draw_gap(tables: Mapping[str, FeatureCorrection]) -> Figure:
         axes.set_ylabel("accuracy, %")
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend(frameon=False, fontsize="small")
-        axes.spines[["top", "right"]].set_visible(False)
+        open_frame(axes)
     return figure
 
 
@@ -155,7 +155,7 @@ def draw_phases(found: PhaseTables) -> Figure:
         axes.set_title(name, fontsize="medium", loc="left")
         axes.set_xlabel("units trained")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.spines[["top", "right"]].set_visible(False)
+        open_frame(axes)
     panels[0].set_ylabel("accuracy, %")
     panels[0].legend(frameon=False, fontsize="small")
     return figure

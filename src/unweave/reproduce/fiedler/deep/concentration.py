@@ -8,7 +8,7 @@ import numpy as np
 
 from unweave.arrays import Points
 from unweave.numerics.matrix_subspace import MatrixSubspace
-from unweave.reproduce.experiment import Cell, Numbers, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.deep.teachers import EXACT, Teacher, contracted_sizes, teacher
 from unweave.reproduce.fiedler.entangled import target_span
 from unweave.reproduce.fiedler.entangled_metrics import distances_up_to_sign, false_positives, projector_distance
@@ -56,7 +56,25 @@ class ConcentrationRows:
 
 
 PUBLISHED_ROWS = ConcentrationRows(PUBLISHED_INPUTS, 10, PUBLISHED_NEURONS)
-QUICK_ROWS = ConcentrationRows(20, 4, (24, 48, 72, 96, 112), (1e-2, 10.0), ((2, 1.0), (3, 0.5)))
+
+
+@dataclass(frozen=True)
+class RowsByScale:
+    """Settings of an experiment: other rows at every scale.
+
+    Args:
+        quick: of the quick form.
+        usual: without `--quick` and `--full`.
+        full: those published, with 100 inputs and 10 outputs.
+    """
+
+    quick: ConcentrationRows
+    usual: ConcentrationRows
+    full: ConcentrationRows = PUBLISHED_ROWS
+
+    def __call__(self, scale: Scale) -> list[Settings]:
+        """List those of a scale."""
+        return {Scale.QUICK: self.quick, Scale.USUAL: self.usual, Scale.FULL: self.full}[scale]()
 
 
 @dataclass(frozen=True)

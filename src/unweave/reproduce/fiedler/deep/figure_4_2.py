@@ -1,23 +1,13 @@
 """Error of the span by radius, depth, shape and number of neurons [fiedler, Fig. 4.2]."""
 
-from collections.abc import Sequence
-
-from unweave.reproduce.experiment import Scale, Settings
-from unweave.reproduce.fiedler.deep.concentration import PUBLISHED_ROWS, QUICK_ROWS, ConcentrationRows, measure_span
+from unweave.reproduce.experiment import Scale
+from unweave.reproduce.fiedler.deep.concentration import ConcentrationRows, RowsByScale, measure_span
 from unweave.reproduce.fiedler.deep.pictures import draw_span_errors
 
-ROWS = {
-    Scale.QUICK: QUICK_ROWS,
-    Scale.USUAL: ConcentrationRows(30, 6, (60, 100, 140, 160, 180, 200, 220, 250)),
-    Scale.FULL: PUBLISHED_ROWS,
-}
-
-
-def settings(scale: Scale) -> Sequence[Settings]:
-    """Rows at a scale; the published one has 100 inputs and 10 outputs."""
-    return ROWS[scale]()
-
-
+settings = RowsByScale(
+    quick=ConcentrationRows(20, 4, (24, 48, 72, 96, 112), (1e-2, 10.0), ((2, 1.0), (3, 0.5))),
+    usual=ConcentrationRows(30, 6, (60, 100, 140, 160, 180, 200, 220, 250)),
+)
 measure = measure_span
 draw = draw_span_errors
 TITLE = "error of the span of Hessians by radius, depth and shape"

@@ -1,23 +1,13 @@
 """Share of entangled weights that are found, and of false ones [fiedler, Fig. 4.3]."""
 
-from collections.abc import Sequence
-
-from unweave.reproduce.experiment import Scale, Settings
-from unweave.reproduce.fiedler.deep.concentration import PUBLISHED_ROWS, ConcentrationRows, measure_recovery
+from unweave.reproduce.experiment import Scale
+from unweave.reproduce.fiedler.deep.concentration import ConcentrationRows, RowsByScale, measure_recovery
 from unweave.reproduce.fiedler.deep.pictures import draw_recovered_shares
 
-ROWS = {
-    Scale.QUICK: ConcentrationRows(20, 4, (24, 56, 112), (1e-2, 10.0), ((2, 1.0),)),
-    Scale.USUAL: ConcentrationRows(20, 4, (24, 40, 56, 72, 80, 88, 104), (1e-2, 1e-1, 1.0, 10.0)),
-    Scale.FULL: PUBLISHED_ROWS,
-}
-
-
-def settings(scale: Scale) -> Sequence[Settings]:
-    """Rows at a scale; the published one has 100 inputs and 10 outputs."""
-    return ROWS[scale]()
-
-
+settings = RowsByScale(
+    quick=ConcentrationRows(20, 4, (24, 56, 112), (1e-2, 10.0), ((2, 1.0),)),
+    usual=ConcentrationRows(20, 4, (24, 40, 56, 72, 80, 88, 104), (1e-2, 1e-1, 1.0, 10.0)),
+)
 measure = measure_recovery
 draw = draw_recovered_shares
 TITLE = "entangled weights found by the power method, and false ones, by radius, depth and shape"

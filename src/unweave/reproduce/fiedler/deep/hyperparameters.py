@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from unweave.oracles.oracle import CallableOracle
-from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
+from unweave.reproduce.experiment import ONCE, Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.deep.concentration import sphere_points
 from unweave.reproduce.fiedler.deep.recovery_tables import INPUTS, RADIUS, SHAPES, SMALL_INPUTS, SMALL_SHAPES
 from unweave.reproduce.fiedler.deep.teachers import teacher_of
@@ -80,7 +80,7 @@ def _asked(source: DerivativeSource, points: np.ndarray, oracle: CallableOracle)
 
 
 TITLE = "settings of the pipeline, and the queries that they cost"
-REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1}
+REPETITIONS = ONCE
 COLUMNS = {
     "points": "points of Hessians",
     "norm": "their norm",

@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from unweave.reports.pictures.style import INK, QUIET, legend_above, plain
 from unweave.reproduce.experiment import Row
 from unweave.reproduce.fiedler.deep.concentration import crossing
 
-INK, ACCENT, QUIET = "#1f2933", "#c2410c", "#64748b"
 COLOURS = ("#1d4ed8", "#c2410c", "#0f766e", "#7c3aed", "#a16207", "#be185d")
 STYLES = ("-", "--", "-.", ":")
 # Normalised subspace error that counts as lost: between the levels before and after the jump.
@@ -35,9 +35,9 @@ def draw_cone(rows: Sequence[Row]) -> dict[str, Figure]:
     for colour, (name, words) in zip(COLOURS, CONE_WORDS.items(), strict=False):
         right.loglog(radii, [np.median(row.values(name)) for row in rows], "o-", color=colour, label=words)
     right.set_xlabel("radius")
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=4)
-    _plain(left)
-    _plain(right)
+    legend_above(figure, columns=4)
+    plain(left)
+    plain(right)
     return {"figure-4.1.png": figure}
 
 
@@ -65,7 +65,7 @@ def _by_radius(rows: Sequence[Row], columns: Mapping[str, str]) -> Figure:
                 axes.plot(places, values, style, color=colour, marker=".", markersize=3, linewidth=1.2)
             axes.axvline(_product(rows[0]), color=QUIET, linestyle=":", linewidth=1)
             axes.set_ylim(-0.03, 1.03 if column != "subspace" else 0.8)
-            _plain(axes)
+            plain(axes)
         line[0].set_ylabel(words)
     for axes, (radius,) in zip(panels[0], radii, strict=True):
         axes.set_title(f"radius {radius:g}", fontsize="medium")
@@ -78,8 +78,7 @@ def _by_radius(rows: Sequence[Row], columns: Mapping[str, str]) -> Figure:
         for place, factor in enumerate(factors)
     ]
     handles.append(Line2D([], [], color=QUIET, linestyle=":", label="inputs times outputs"))
-    figure.legend(handles=handles, frameon=False, fontsize="small", loc="outside upper center", ncols=4)
-    return figure
+    return legend_above(figure, columns=4, handles=handles)
 
 
 def draw_transition(rows: Sequence[Row]) -> dict[str, Figure]:
@@ -106,9 +105,9 @@ def draw_transition(rows: Sequence[Row]) -> dict[str, Figure]:
     right.set_xlabel("inputs times outputs (small: outputs)")
     right.set_ylabel(f"neurons where the error passes {LOST:g}")
     handles = [Line2D([], [], color=COLOURS[n % len(COLOURS)], label=f"{each} inputs") for n, each in enumerate(inputs)]
-    figure.legend(handles=handles, frameon=False, fontsize="small", loc="outside upper center", ncols=len(handles))
-    _plain(left)
-    _plain(right)
+    legend_above(figure, columns=len(handles), handles=handles)
+    plain(left)
+    plain(right)
     return {"figure-4.4.png": figure}
 
 
@@ -125,7 +124,7 @@ def draw_completion(rows: Sequence[Row], name: str) -> dict[str, Figure]:
         panels[-1, column].set_xlabel("gradient steps")
     for axes in panels.ravel():
         axes.set_yscale("log")
-        _plain(axes)
+        plain(axes)
     for axes, words in zip(panels[:, 0], ("mean error", "largest relative error", "error of shifts"), strict=True):
         axes.set_ylabel(words)
     outputs = [str(name) for (name,) in _different(rows, "outputs")]
@@ -133,8 +132,7 @@ def draw_completion(rows: Sequence[Row], name: str) -> dict[str, Figure]:
     handles = [Line2D([], [], color=colours[each], label=f"{each} outputs") for each in outputs]
     depth = max(len(str(row.settings["neurons"]).split("-")) for row in rows)
     handles += [Line2D([], [], color=INK, linestyle=STYLES[n], label=f"shifts, layer {n + 1}") for n in range(depth)]
-    figure.legend(handles=handles, frameon=False, fontsize="small", loc="outside upper center", ncols=3)
-    return {name: figure}
+    return {name: legend_above(figure, columns=3, handles=handles)}
 
 
 def _draw_course(panels: Iterable[Axes], row: Row, colour: str) -> None:
@@ -166,8 +164,3 @@ def _different(rows: Sequence[Row], *names: str) -> list[tuple[str | int | float
 
 def _product(row: Row) -> float:
     return float(row.settings["inputs"]) * float(row.settings["outputs"])
-
-
-def _plain(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.2)
