@@ -26,6 +26,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
         "shifts": ("shift error", COLOURS[2], "^-"),
     }
     draw_lines(panel, rows, "inputs", shown)
+    panel.set_xticks(sorted({int(row.settings["inputs"]) for row in rows}))
     panel.set_ylabel("mean over the repetitions")
     figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=3)
     return {"quadratic-widths.png": figure}

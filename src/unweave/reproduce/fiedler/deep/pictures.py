@@ -96,7 +96,7 @@ def draw_transition(rows: Sequence[Row]) -> dict[str, Figure]:
         lost = crossing(places, values, LOST)
         if np.isfinite(lost):
             right.plot(product, lost, "o", color=colour)
-            right.annotate(f" {outputs}", (product, lost), fontsize="x-small", color=QUIET, va="top")
+            right.annotate(f"{outputs} ", (product, lost), fontsize="x-small", color=QUIET, va="bottom", ha="right")
     left.axvline(1.0, color=QUIET, linestyle=":")
     left.axhline(LOST, color=QUIET, linestyle=":")
     left.set_xlabel("neurons / (inputs times outputs)")
@@ -133,7 +133,8 @@ def draw_completion(rows: Sequence[Row], name: str) -> dict[str, Figure]:
     handles = [Line2D([], [], color=colours[each], label=f"{each} outputs") for each in outputs]
     depth = max(len(str(row.settings["neurons"]).split("-")) for row in rows)
     handles += [Line2D([], [], color=INK, linestyle=STYLES[n], label=f"shifts, layer {n + 1}") for n in range(depth)]
-    figure.legend(handles=handles, frameon=False, fontsize="small", loc="outside upper center", ncols=3)
+    # In one line, so that colours and styles are read one after the other.
+    figure.legend(handles=handles, frameon=False, fontsize="small", loc="outside upper center", ncols=len(handles))
     return {name: figure}
 
 
