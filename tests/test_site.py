@@ -55,13 +55,45 @@ def named_functions(text: str) -> list[str]:
     return [name for name in re.findall(r"`([^`\n]+)`", text) if NAMES.DOTTED.fullmatch(name)]
 
 
+HEADING = "\n## Equations and functions\n"
+
+
+def equations(text: str) -> list[str]:
+    """The rows of the table of equations of a page, without its head."""
+    section = text.split(HEADING)[1].split("\n## ")[0]
+    return [line for line in section.split("\n") if line.startswith("|")][2:]
+
+
+def rows_without_code(text: str) -> list[str]:
+    """Equations that lead nowhere: to no function, or to one that is not there."""
+    return [row for row in equations(text) if not (named := named_functions(row)) or not all(map(NAMES.exists, named))]
+
+
 @pytest.mark.parametrize("page", METHODS.split())
 def test_equations_lead_to_functions(page: str) -> None:
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
-    table = text.split("\n## Equations and functions\n")[1]
-    named = named_functions(table)
-    assert len(named) >= 5
-    assert [name for name in named if not NAMES.exists(name)] == []
+    assert len(equations(text)) >= 5
+    assert rows_without_code(text) == []
+
+
+def test_a_row_that_leads_nowhere_is_noticed() -> None:
+    good = "| (1) | `unweave.numerics.matrix_subspace.MatrixSubspace.error` |"
+    bad = ["| (2) | a function |", "| (3) | `unweave.numerics.matrix_subspace.no_such` |"]
+    text = "\n".join([HEADING, "| equation | code |", "| --- | --- |", good, *bad, "", "## Next", "| (4) | none |"])
+    assert equations(text) == [good, *bad]
+    assert rows_without_code(text) == bad
+
+
+def test_every_table_of_equations_is_looked_at() -> None:
+    with_table = {path.stem for path in DOCS.rglob("*.md") if HEADING in path.read_text(encoding="utf-8")}
+    assert with_table == set(METHODS.split())
+
+
+def test_every_table_of_equations_is_one_click_from_the_theory() -> None:
+    page = (DOCS / "theory.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(([\w-]+)\.md", page))
+    assert set(METHODS.split()) <= linked
+    assert "theory.md" in (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
 
 
 def test_names_are_told_from_others() -> None:

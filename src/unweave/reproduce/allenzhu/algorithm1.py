@@ -29,6 +29,8 @@ BOUND_FACTOR, BOUND_QUANTILE = 1.5, 0.9999
 GRADIENT_CLIP = 5.0
 # Share of all steps over which the step size falls to zero, at the end.
 COOLING_SHARE = 0.4
+# Where squares are cut off if they are not to be.
+NEVER_REACHED = 1e9
 
 
 # Matrices R that feed features to higher levels by the squares of ``R z``, never trained. The squares determine all
@@ -104,6 +106,8 @@ class LiteralFit:
         target_error: the last error that was aimed at, and `has_converged` whether it is the one asked for.
         has_converged: see `target_error`.
         truncated_share: of hidden squares that were cut off on the samples, at the end.
+        units: that were trained, as the objective takes them.
+        terms: of the objective, at the end.
     """
 
     network: QuadraticDenseNet
@@ -112,6 +116,14 @@ class LiteralFit:
     target_error: float
     has_converged: bool
     truncated_share: float
+    units: Units
+    terms: Terms
+
+    def objective_on(self, data: Data, *, is_truncated: bool = True) -> float:
+        """The objective on other points than those of the training, with truncated or with exact squares."""
+        bounds = self.terms.bounds if is_truncated else (NEVER_REACHED,) * len(self.terms.bounds)
+        sources = self.network.wiring.sources[: len(self.units.readouts)]
+        return objective(self.units, self.terms._replace(bounds=bounds), data, sources=sources)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +218,8 @@ class Algorithm1:
             state.aim,
             state.aim < aim,
             run.truncated_share(state),
+            run.units(state),
+            run.terms(state),
         )
 
 
@@ -219,10 +233,10 @@ class _LiteralRun:
     weights: tuple[float, ...]
     rng: np.random.Generator
 
-    def _units(self, state: _LiteralState) -> Units:
+    def units(self, state: _LiteralState) -> Units:
         return Units(state.features, state.readouts)
 
-    def _terms(self, state: _LiteralState) -> Terms:
+    def terms(self, state: _LiteralState) -> Terms:
         levels = range(FIRST_LEVEL, state.top + 1)
         strengths = np.zeros((len(state.readouts), 3))
         for level in levels[: len(state.frames)]:
@@ -237,7 +251,7 @@ class _LiteralRun:
         return self.wiring.sources[: len(state.readouts)]
 
     def objective(self, state: _LiteralState) -> float:
-        return objective(self._units(state), self._terms(state), self.data, sources=self._sources(state))
+        return objective(self.units(state), self.terms(state), self.data, sources=self._sources(state))
 
     def trained(self, state: _LiteralState, step: int) -> _LiteralState:
         """`LOOK_STEPS` steps on everything that is on."""
@@ -247,9 +261,9 @@ class _LiteralRun:
         free = np.array(1.0)
         has_features = [np.array(float(number < len(state.frames))) for number in range(len(state.readouts))]
         units, _, _ = train(
-            self._units(state),
+            self.units(state),
             Units(tuple(has_features), (free,) * len(state.readouts)),
-            self._terms(state),
+            self.terms(state),
             self.data,
             self.rng.integers(len(self.data.labels), size=(LOOK_STEPS, settings.batch)),
             rates,

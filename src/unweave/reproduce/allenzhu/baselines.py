@@ -237,10 +237,16 @@ def by_tangent_features(samples: TrainingSamples) -> Predictor:
     return lambda fresh: predict(read(fresh))
 
 
-def by_two_layers(samples: TrainingSamples, *, degree: int, neurons: int = 100, steps: int = 8_000) -> Predictor:
-    """One hidden layer on inputs and squares, every neuron with a polynomial of its own, trained by Adam."""
+def by_two_layers(
+    samples: TrainingSamples, *, degree: int, neurons: int = 100, steps: int = 8_000, has_squares: bool = True
+) -> Predictor:
+    """One hidden layer on inputs, and usually squares, every neuron with a polynomial of its own, trained by Adam."""
     rng, unit, mean = samples.rng, float(np.std(samples.labels)) or 1.0, float(np.mean(samples.labels))
-    read = with_squares(samples.points, samples.mean_squares)
+
+    def reads(points: Points) -> np.ndarray:
+        return with_squares(points, samples.mean_squares) if has_squares else points
+
+    read = reads(samples.points)
     scales = 0.1 / np.sqrt(neurons) / 2.0 ** np.arange(degree)
     start = {
         "weights": rng.standard_normal((neurons, read.shape[1])) / np.sqrt(read.shape[1]),
@@ -252,7 +258,7 @@ def by_two_layers(samples: TrainingSamples, *, degree: int, neurons: int = 100, 
     rates = 2e-3 * falling_rates(np.linspace(0, 1, steps // LOOK_STEPS * LOOK_STEPS))
     batches = rng.integers(len(read), size=(len(rates), 256))
     trained = train_neurons(start, read, labels, batches, rates, clip=GRADIENT_CLIP)
-    return lambda fresh: mean + unit * outputs(trained, with_squares(fresh, samples.mean_squares))
+    return lambda fresh: mean + unit * outputs(trained, reads(fresh))
 
 
 def _of(network: QuadraticDenseNet) -> Predictor:

@@ -27,6 +27,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
         "shifts": ("shift error", COLOURS[2], "^-"),
     }
     draw_lines(panel, rows, "inputs", shown)
+    panel.set_xticks(sorted({int(row.settings["inputs"]) for row in rows}))
     panel.set_ylabel("mean over the repetitions")
     return {"quadratic-widths.png": legend_above(figure, columns=3)}
 

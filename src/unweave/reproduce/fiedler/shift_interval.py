@@ -53,14 +53,14 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     figure, axes = panels(len(rows))
     for panel, row in zip(axes, rows, strict=True):
         name, limit = str(row.settings["activation"]), row.values("limit")[0]
-        panel.axvspan(-limit, limit, color=ACCENT, alpha=0.15, label=f"one to one: |t| < {limit:.3f}")
+        panel.axvspan(-limit, limit, color=ACCENT, alpha=0.15)
         for side in (-1, 1):
-            label = f"published: {PUBLISHED[name]:g}" if side > 0 else None
-            panel.axvline(side * PUBLISHED[name], color=QUIET, linestyle=":", label=label)
+            panel.axvline(side * PUBLISHED[name], color=QUIET, linestyle=":")
         panel.plot(row.curves("arguments")[0], row.curves("curve")[0], color=INK)
         panel.set(xlabel="shift t", ylabel=f"second derivative of {name}")
-        panel.legend(frameon=False, fontsize="small", loc="upper right")
-        panel.set_ylim(top=1.6 * max(row.curves("curve")[0]))
+        # Above the axes: lines and shades leave no room for a legend between them.
+        words = f"shaded: one to one, |t| < {limit:.3f}; dotted: published, {PUBLISHED[name]:g}"
+        panel.set_title(words, fontsize="small", loc="left")
         plain(panel)
     return {"shift-interval.png": figure}
 

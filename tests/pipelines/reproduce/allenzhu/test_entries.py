@@ -37,6 +37,30 @@ def kernels_stay_behind(rows: Sequence[Row]) -> bool:
     return joint < 1e-15 and all(each > 0.01 for each in errors.values())
 
 
+def constants_are_absolute(rows: Sequence[Row]) -> bool:
+    """The corollary's constant stays small if kappa is at least 2, and grows with the levels if it is 1."""
+    small = [row.values("holds") == [1.0] for row in rows if float(row.settings["kappa"]) >= 2]
+    alone = [row.values("constant")[0] for row in rows if row.settings["kappa"] == 1.0]
+    return all(small) and alone[-1] > 10 * alone[0]
+
+
+def only_terms_in_j_fit(rows: Sequence[Row]) -> bool:
+    return all(
+        row.values("holds") == [float(row.settings["product"] == "terms in j")]
+        for row in rows
+        if int(row.settings["levels"]) > 3
+    )
+
+
+def neurons_below_the_rank_do_not_suffice(rows: Sequence[Row]) -> bool:
+    few, enough = rows[:-1], rows[-1]
+    return (
+        all(row.values("holds") == [1.0] and row.values("error")[0] > 0.5 for row in few)
+        and enough.values("bound") == [0.0]
+        and enough.values("error")[0] < 0.01
+    )
+
+
 def constants_are_bounded(rows: Sequence[Row]) -> bool:
     gaussian = [row for row in rows if row.settings["distribution"] == "Gaussian"]
     return all(
@@ -63,6 +87,10 @@ CLAIMS: dict[str, Claim] = {
     "proposition-5.1": constants_are_bounded,
     "lemma-c.6": lambda rows: all(max(row.values("largest")) < 5 and min(row.values("scaled")) > 1e-4 for row in rows),
     **dict.fromkeys(("theorem-i.1", "theorem-i.3", "theorem-i.6"), kernels_stay_behind),
+    "theorem-i.7": neurons_below_the_rank_do_not_suffice,
+    **dict.fromkeys(("theorem-1'", "theorem-3'"), lambda rows: all(row.values("holds") == [1.0] for row in rows)),
+    "corollary-b.1": constants_are_absolute,
+    "corollary-b.2": only_terms_in_j_fit,
 }
 
 

@@ -26,6 +26,8 @@ SHOWN_SHARE = 0.995
 # White lines between images, in pixels of an image of 32; at least one.
 GAP_SHARE = 1 / 16
 ACROSS = 16
+# Inches that titles need, however few channels there are.
+NARROWEST = 6.6
 
 ManyImages = Float32[np.ndarray, "images colours height width"]
 
@@ -73,7 +75,8 @@ def draw_features(found: UnitFeatures) -> Figure:
     """One row of features per unit, lowest first."""
     # All rows are as long as the longest: images of units with fewer channels are not drawn larger.
     widest = max(len(each.images) for each in found.features)
-    figure = Figure(figsize=(0.32 * widest + 1.2, 0.36 * len(found.features) + 0.8), layout="constrained")
+    width = max(0.32 * widest + 1.2, NARROWEST)
+    figure = Figure(figsize=(width, 0.36 * len(found.features) + 0.8), layout="constrained")
     grid = figure.subplots(len(found.features), 1, squeeze=False)[:, 0]
     for axes, features in zip(grid, found.features, strict=True):
         axes.imshow(montage(features.images, across=widest), interpolation="nearest")
@@ -85,7 +88,8 @@ def draw_features(found: UnitFeatures) -> Figure:
 def draw_corrected_features(found: CorrectedFeatures) -> Figure:
     """Per depth two rows: features when the unit was the last to train, and after training all units."""
     widest = max(len(unit.before.images) for unit in found.units)
-    figure = Figure(figsize=(0.42 * widest + 1.6, 1.35 * len(found.units) + 0.5), layout="constrained")
+    width = max(0.42 * widest + 1.6, NARROWEST)
+    figure = Figure(figsize=(width, 1.35 * len(found.units) + 0.5), layout="constrained")
     parts = figure.subfigures(len(found.units), 1, squeeze=False)
     for part, unit in zip(np.asarray(parts).ravel(), found.units, strict=True):
         part.suptitle(
@@ -141,15 +145,38 @@ def draw_gap(tables: Mapping[str, FeatureCorrection]) -> Figure:
     return figure
 
 
+def draw_unit_correlations(tables: Mapping[str, FeatureCorrection]) -> Figure:
+    """Per network, mean cosine of weights before and after correction: of each unit, for every depth l."""
+    figure = Figure(figsize=(4.6 * len(tables) + 0.8, 3.8), layout="constrained")
+    for axes, (name, table) in zip(figure.subplots(1, len(tables), squeeze=False)[0], tables.items(), strict=True):
+        cosines = np.full((len(table.depths), max(len(row.unit_correlations) for row in table.depths)), np.nan)
+        for line, row in enumerate(table.depths):
+            for place, scores in enumerate(row.unit_correlations):
+                cosines[line, place] = scores.mean
+        axes.imshow(cosines, cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
+        for (line, place), cosine in np.ndenumerate(cosines):
+            if np.isfinite(cosine):
+                axes.text(
+                    place, line, f"{cosine:.2f}", ha="center", va="center", color="white" if cosine < 0.5 else "black"
+                )
+        axes.set_xticks(range(cosines.shape[1]), table.units[: cosines.shape[1]])
+        axes.set_yticks(range(len(table.depths)), [f"l = {row.depth}" for row in table.depths])
+        axes.set_xlabel("unit, of the first l that are corrected")
+        axes.set_title(f"{name}: cosine of weights, train only to train all", fontsize="medium", loc="left")
+        axes.spines[:].set_visible(False)
+    return figure
+
+
 def draw_phases(found: PhaseTables) -> Figure:
     """Per network, accuracy over depth: layer-wise and joint, a dot per seed and a line through means."""
     figure = Figure(figsize=(3.4 * len(found.tables) + 0.6, 3.2), layout="constrained")
     panels = figure.subplots(1, len(found.tables), squeeze=False)[0]
     for axes, name in zip(panels, found.tables, strict=True):
-        for way, colour in (("layer-wise", ACCENT), ("joint", INK)):
+        # Dashed, so that both are seen where they are equal, as with one unit.
+        for way, colour, style in (("layer-wise", ACCENT, "-"), ("joint", INK, "--")):
             by_depth = found.accuracies(name, way)
             means = [100 * float(np.mean(each)) for each in by_depth.values()]
-            axes.plot(list(by_depth), means, color=colour, linewidth=1.5, label=way)
+            axes.plot(list(by_depth), means, style, color=colour, linewidth=1.5, label=way)
             for depth, each in by_depth.items():
                 axes.plot([depth] * len(each), [100 * one for one in each], "o", color=colour, alpha=0.4, markersize=4)
         axes.set_title(name, fontsize="medium", loc="left")
@@ -193,6 +220,7 @@ def _stacked(panels: Sequence[tuple[str, np.ndarray]]) -> Figure:
 
 
 def _name_row(axes: Axes, name: str) -> None:
+    axes.set_anchor("W")
     axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small", color=INK)
     axes.set_xticks([])
     axes.set_yticks([])

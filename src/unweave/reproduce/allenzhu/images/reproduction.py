@@ -81,6 +81,10 @@ class ReproducedFigure:
             from unweave.reproduce.allenzhu.images.pictures import draw_gap
 
             return {PICTURE: draw_gap(tables)}
+        if self.run.name == "figure-10":
+            from unweave.reproduce.allenzhu.images.pictures import draw_unit_correlations
+
+            return {PICTURE: draw_unit_correlations(tables)}
         from unweave.reports.pictures.correction import draw_feature_correction
 
         drawn = [draw_feature_correction(table) for table in tables.values()]

@@ -95,7 +95,7 @@ def draw_transition(rows: Sequence[Row]) -> dict[str, Figure]:
         lost = crossing(places, values, LOST)
         if np.isfinite(lost):
             right.plot(product, lost, "o", color=colour)
-            right.annotate(f" {outputs}", (product, lost), fontsize="x-small", color=QUIET, va="top")
+            right.annotate(f"{outputs} ", (product, lost), fontsize="x-small", color=QUIET, va="bottom", ha="right")
     left.axvline(1.0, color=QUIET, linestyle=":")
     left.axhline(LOST, color=QUIET, linestyle=":")
     left.set_xlabel("neurons / (inputs times outputs)")
@@ -132,7 +132,8 @@ def draw_completion(rows: Sequence[Row], name: str) -> dict[str, Figure]:
     handles = [Line2D([], [], color=colours[each], label=f"{each} outputs") for each in outputs]
     depth = max(len(str(row.settings["neurons"]).split("-")) for row in rows)
     handles += [Line2D([], [], color=INK, linestyle=STYLES[n], label=f"shifts, layer {n + 1}") for n in range(depth)]
-    return {name: legend_above(figure, columns=3, handles=handles)}
+    # In one line, so that colours and styles are read one after the other.
+    return {name: legend_above(figure, columns=len(handles), handles=handles)}
 
 
 def _draw_course(panels: Iterable[Axes], row: Row, colour: str) -> None:
