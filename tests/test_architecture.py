@@ -10,6 +10,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -65,23 +66,39 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
             yield from statements(inner)
 
 
-@cache
-def parsed(source: str) -> ast.Module:
-    """The tree of a module; several rules look at it."""
-    return ast.parse(source)
+@dataclass(frozen=True)
+class Module:
+    """What the rules look at in a module; its tree is large, and would be searched for garbage if it were kept."""
 
-
-@cache
-def imports_of(source: str) -> frozenset[str]:
+    imports: frozenset[str]
     """Full names of all imported modules, late ones and those for type checkers included."""
-    names = set()
-    for node in statements(parsed(source)):
+    named: frozenset[str]
+    """Names, attributes and texts in it."""
+    defined: tuple[str, ...]
+    """Functions and classes at its top."""
+
+
+@cache
+def parsed(source: str) -> Module:
+    """Read a module once; several rules look at it."""
+    tree = ast.parse(source)
+    imports, named = set(), set()
+    for node in statements(tree):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            imports |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(names)
+            imports |= {f"{node.module}.{alias.name}" for alias in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            named.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            named.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            # Public names are loaded by their names.
+            named.add(node.value)
+    defined = tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    return Module(frozenset(imports), frozenset(named), defined)
 
 
 def import_graph(sources: Mapping[str, str]) -> dict[str, frozenset[str]]:
@@ -95,7 +112,7 @@ def import_graph(sources: Mapping[str, str]) -> dict[str, frozenset[str]]:
             # The last part may be a module or a name in one.
             yield inside if inside in sources else inside.rpartition(".")[0]
 
-    return {module: frozenset(modules(imports_of(source))) - {module} for module, source in sources.items()}
+    return {module: frozenset(modules(parsed(source).imports)) - {module} for module, source in sources.items()}
 
 
 @cache
@@ -285,20 +302,12 @@ def test_a_module_that_only_published_work_needs_is_noticed() -> None:
 def unused_names(sources: Mapping[str, str]) -> set[str]:
     """Functions and classes of the product that nothing in it names; what tests and benchmarks plant is for them."""
     product = {name: parsed(text) for name, text in sources.items() if not name.startswith("reproduce")}
-    named = set()
-    for node in (node for tree in product.values() for node in ast.walk(tree)):
-        if isinstance(node, ast.Name):
-            named.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            named.add(node.attr)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            # Public names are loaded by their names.
-            named.add(node.value)
+    named = frozenset().union(*(module.named for module in product.values()))
     defined = {
-        f"{module}.{node.name}": node.name
-        for module, tree in product.items()
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not module.startswith((*PLANTS, "cli", "_kernels"))
+        f"{name}.{each}": each
+        for name, module in product.items()
+        for each in module.defined
+        if not name.startswith((*PLANTS, "cli", "_kernels"))
     }
     return {path for path, name in defined.items() if name not in named}
 
@@ -316,7 +325,7 @@ def test_only_kernels_import_jax() -> None:
     importers = {
         module
         for module, source in sources().items()
-        if {name.split(".")[0] for name in imports_of(source)} & {"jax", "jaxlib", "optax"}
+        if {name.split(".")[0] for name in parsed(source).imports} & {"jax", "jaxlib", "optax"}
     }
     assert all(module.startswith("_kernels") for module in importers)
 
@@ -346,7 +355,7 @@ def test_a_folder_that_mirrors_nothing_is_noticed(tmp_path: Path) -> None:
 
 def test_imports_are_found_wherever_they_stand() -> None:
     source = "import a.b\nfrom c import d\ndef f():\n    from unweave.cli import run\n"
-    assert imports_of(source) == {"a.b", "c.d", "unweave.cli.run"}
+    assert parsed(source).imports == {"a.b", "c.d", "unweave.cli.run"}
 
 
 @pytest.mark.parametrize("name", unweave.__all__)
