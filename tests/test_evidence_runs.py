@@ -19,13 +19,15 @@ WAITING = ("peers", "landscape", "scale-out", "subspace-power")
 
 
 def kept_names(source: str) -> set[str]:
-    """Names of figures that a script may keep: words of calls of `keep`, and keys of dictionaries."""
+    """Names of figures that a script may keep: words of calls of `keep`, keys of dictionaries, fields of classes."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "keep":
             found |= {word.arg for word in node.keywords if word.arg}
         if isinstance(node, ast.Dict):
             found |= {key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
     return found
 
 
@@ -41,6 +43,13 @@ def source_of(script: str) -> str:
     return (BENCHMARKS / script).read_text(encoding="utf-8")
 
 
+def names_of(script: str) -> set[str]:
+    """Names that a script may keep, also by what it shares with other benchmarks."""
+    modules = re.findall(r"^from (\w+) import", source_of(script), re.MULTILINE)
+    scripts = [script, *(each for module in modules if (BENCHMARKS / (each := f"{module}.py")).exists())]
+    return set().union(*(kept_names(source_of(each)) for each in scripts))
+
+
 def with_sums(names: set[str]) -> set[str]:
     """What a summary of rows with these names holds."""
     return names | set(summed_up([{"rows": [dict.fromkeys(names | {"trials"}, 0)]}]))
@@ -54,7 +63,7 @@ def unknown_options(command: str, source: str) -> list[str]:
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
 def test_words_name_what_benchmarks_keep(experiment: Experiment) -> None:
-    kept = set().union(*(kept_names(source_of(script)) for script in scripts_of(experiment)))
+    kept = set().union(*map(names_of, scripts_of(experiment)))
     assert told_names(experiment) - with_sums(kept) == set()
 
 

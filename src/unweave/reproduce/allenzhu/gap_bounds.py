@@ -4,7 +4,6 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 # The absolute constant of Theorem 1' is at least this.
 LEAST_CONSTANT = 2.0
@@ -34,12 +33,8 @@ class TypicalSizes:
         return self.log_inputs + self.log_inverse_error
 
 
-class Factors(Protocol):
-    """The logarithm of the last factor of a gap, that of widths and sizes, for a level and a constant c_0."""
-
-    def __call__(self, sizes: TypicalSizes, level: int, constant: float) -> float:
-        """Of the product over levels."""
-        ...
+# The logarithm of the last factor of a gap, that of widths and sizes: for sizes, a level and a constant c_0.
+Factors = Callable[[TypicalSizes, int, float], float]
 
 
 def terms_in_j(sizes: TypicalSizes, level: int, constant: float) -> float:
