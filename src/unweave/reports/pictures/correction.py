@@ -53,15 +53,18 @@ def _draw_units_alone(axes: Axes, result: "FeatureCorrection") -> None:
         ("lower ones frozen: layer-wise", GREEDY, "v-", lambda row: row.layerwise),
         ("trained at once, from scratch", ALONE, "^:", lambda row: row.train_only),
     ]
+    # One unit alone is the same in all ways: without deeper ones there is nothing to compare.
+    is_grown = any(row.joint.values or row.layerwise.values for row in result.depths if row.depth > 1)
     heights = []
-    for number, (name, colour, style, pick) in enumerate(lines):
+    for number, (name, colour, style, pick) in enumerate(lines if is_grown else lines[-1:]):
         # Side by side, so that error bars can be told apart.
-        shift = 0.04 * (number - 1)
+        shift = 0.04 * (number - 1) if is_grown else 0.0
         heights += _draw_line(axes, result, pick, name=name, colour=colour, style=style, shift=shift)
     _draw_full(axes, result)
     _limit(axes, result, heights)
     axes.set_ylabel(f"{result.score_name} on test rows, %")
-    axes.set_title("the first l units alone, unit added after unit", fontsize="medium", loc="left")
+    added = ", unit added after unit" if is_grown else ""
+    axes.set_title(f"the first l units alone{added}", fontsize="medium", loc="left")
 
 
 def _draw_whole_model(axes: Axes, result: "FeatureCorrection") -> None:
@@ -88,10 +91,9 @@ def _draw_whole_model(axes: Axes, result: "FeatureCorrection") -> None:
 def _draw_full(axes: Axes, result: "FeatureCorrection") -> None:
     if not result.full.values:
         return
-    height = 100 * result.full.mean
-    axes.axhline(height, color=QUIET, linewidth=1, linestyle=":", zorder=0)
-    place = (result.depths[-1].depth + 0.38, height)
-    axes.annotate("whole model from scratch", place, color=QUIET, fontsize="small", ha="right", va="bottom")
+    # Named in the legend: words beside the line would stand behind error bars.
+    name = "whole model from scratch"
+    axes.axhline(100 * result.full.mean, color=QUIET, linewidth=1, linestyle=":", zorder=0, label=name)
 
 
 def _draw_line(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float64
 
 from unweave.explore.landscape.figures import FIGURES, TrainingFigure
 from unweave.explore.landscape.trainings import TrainingCurves, training_curves
@@ -73,14 +74,22 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
             TrainingCurves(
                 int(row.settings["neurons"]),
                 10 if part == "a" else 20,
-                np.array(row.curves("times")[0], dtype=np.int64),
-                np.array(row.curves("errors")),
+                np.array(max(row.curves("times"), key=len), dtype=np.int64),
+                _as_long(row.curves("errors")),
             )
             for row in of_part
         ]
         if curves:
-            pictures[f"{name}.png"] = draw_trainings(curves)
+            figure = draw_trainings(curves)
+            figure.axes[0].set_title(name, fontsize="medium", loc="left")
+            pictures[f"{name}.png"] = figure
     return pictures
+
+
+def _as_long(curves: Sequence[Sequence[float]]) -> Float64[np.ndarray, "runs times"]:
+    """Curves of one length: a run that reaches zero ends before others, and keeps its last error."""
+    longest = max(map(len, curves))
+    return np.array([[*each, *[each[-1]] * (longest - len(each))] for each in curves])
 
 
 TITLE = "gradient descent on random labels: root of the loss"

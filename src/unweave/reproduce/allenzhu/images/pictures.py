@@ -94,7 +94,7 @@ def draw_corrected_features(found: CorrectedFeatures) -> Figure:
     for part, unit in zip(np.asarray(parts).ravel(), found.units, strict=True):
         part.suptitle(
             f"{unit.before.unit}: accuracy {100 * unit.accuracy_before:.1f} % alone, {100 * unit.accuracy_after:.1f} % "
-            f"with all units; cosine of weights {unit.correlation:.2f}",
+            f"with all units; cosine of weights {unit.correlation:.3f}",
             fontsize="small",
             x=0.01,
             ha="left",
