@@ -34,7 +34,7 @@ def client() -> Iterator[Any]:
     import distributed
 
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as connected,
     ):
         yield connected

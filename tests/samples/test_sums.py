@@ -230,7 +230,7 @@ def client() -> Iterator[Any]:
     with (
         # Both workers are copies of a process that has imported it once.
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as connected,
     ):
         yield connected

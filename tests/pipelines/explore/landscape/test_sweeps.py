@@ -168,7 +168,7 @@ def test_a_cluster_gives_the_same_bits_though_a_worker_is_killed(diagram: PhaseD
 
     killed: list[int] = []
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         workers = [int(each) for each in client.run(os.getpid).values()]
