@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -12,6 +14,8 @@ from some_jobs import (
     Deadly,
     always_deadly,
     awkward_sum,
+    deadly_to_send,
+    deadly_to_send_and_refused_again,
     meet,
     refuse,
     sum_of,
@@ -125,6 +129,59 @@ def test_a_cluster_gives_what_this_process_gives_though_a_worker_dies(client: An
         assert_right_though_a_worker_died(sum_of, jobs, 12, workers)
     with opened_workers(client.scheduler.address) as again:
         assert results(awkward_sum, list(range(4)), again) == [awkward_sum(seed) for seed in range(4)]
+
+
+@pytest.mark.slow
+def test_a_result_that_dies_with_its_worker_is_computed_again(client: Any, tmp_path: Path) -> None:
+    assert results(deadly_to_send, [Deadly(0, tmp_path / "died")], client) == ["sent"]
+    assert (tmp_path / "died").exists()
+
+
+@pytest.mark.slow
+def test_a_result_that_dies_with_its_worker_and_cannot_be_computed_again_is_told(client: Any, tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError, match="the second time"):
+        list(run_jobs(deadly_to_send_and_refused_again, [Deadly(0, tmp_path / "died")], workers=client))
+
+
+@pytest.mark.slow
+def test_an_error_of_a_job_on_a_cluster_ends_all(client: Any) -> None:
+    with pytest.raises(ZeroDivisionError, match="the third one"):
+        list(run_jobs(refuse, list(range(50)), workers=client))
+    with pytest.raises(FileNotFoundError):
+        list(run_jobs(os.stat, ["/there/is/no/such/file"], workers=client))
+    # What is left is given up, and the cluster serves the next ones.
+    assert results(awkward_sum, [7], client) == [awkward_sum(7)]
+
+
+@pytest.mark.slow
+def test_jobs_that_always_kill_workers_of_a_cluster_are_given_up(client: Any) -> None:
+    with pytest.raises(WorkersFailed, match="KilledWorker"):
+        list(run_jobs(always_deadly, [0], workers=client))
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_dies_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "helpers"), prepend=os.pathsep)
+    file = str(tmp_path / "scheduler.json")
+    scheduler, worker = (
+        subprocess.Popen([sys.executable, "-m", "dask", *command, "--scheduler-file", file], stderr=subprocess.DEVNULL)
+        for command in (
+            ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"],
+            ["worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "120"],
+        )
+    )
+    try:
+        with (
+            distributed.Client(scheduler_file=file) as client,
+            pytest.raises(WorkersFailed, match="workers died"),
+        ):
+            list(run_jobs(deadly_to_send, [scheduler.pid], workers=client))
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
 
 
 def test_schedulers_have_names() -> None:

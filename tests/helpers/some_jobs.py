@@ -59,6 +59,32 @@ def refuse(seed: int) -> int:
     return seed
 
 
+@dataclass(frozen=True)
+class DeadlyToSend:
+    """A result that kills a process, as its job or a number says, while it leaves its worker."""
+
+    job: Deadly | int
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        if isinstance(self.job, int):
+            os.kill(self.job, signal.SIGKILL)
+        else:
+            self.job.kill_once()
+        return str, ("sent",)
+
+
+def deadly_to_send(job: Deadly | int) -> DeadlyToSend:
+    """Give what kills when it is sent."""
+    return DeadlyToSend(job)
+
+
+def deadly_to_send_and_refused_again(job: Deadly) -> DeadlyToSend:
+    """Give what kills when it is sent, and raise when a worker has died."""
+    if job.mark is not None and job.mark.exists():
+        raise ZeroDivisionError("the second time")
+    return DeadlyToSend(job)
+
+
 def meet(folder: Path) -> int:
     """Wait until two processes have come, and name this one: a job ends only where another process works beside it."""
     (folder / str(os.getpid())).touch()
