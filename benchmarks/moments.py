@@ -121,7 +121,7 @@ def workers(inputs: int, rows: int) -> None:
         seconds = []
         for count in (1, 2):
             with (
-                LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+                LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
                 Client(cluster) as client,
             ):
                 # The first pass imports the package on every worker.

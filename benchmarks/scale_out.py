@@ -37,7 +37,7 @@ def dask(count: int) -> Iterator[Workers]:
     """A real cluster on this machine."""
     from distributed import Client, LocalCluster
 
-    options: dict[str, Any] = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options: dict[str, Any] = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with LocalCluster(n_workers=count, **options) as cluster, Client(cluster) as client:
         yield client
 

@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -8,7 +10,17 @@ from typing import Any
 import pytest
 from threadpoolctl import threadpool_limits
 
-from some_jobs import Deadly, always_deadly, awkward_sum, refuse, sum_of, threads_of_a_job
+from some_jobs import (
+    Deadly,
+    always_deadly,
+    awkward_sum,
+    deadly_to_send,
+    deadly_to_send_and_refused_again,
+    meet,
+    refuse,
+    sum_of,
+    threads_of_a_job,
+)
 from unweave.exceptions import InvalidInput, WorkersFailed
 from unweave.jobs import LocalProcesses, opened_workers, run_jobs
 
@@ -29,12 +41,22 @@ def results(function: Any, jobs: list, workers: Any = None) -> list:
     return [done for _, done in sorted(found)]
 
 
+def assert_right_though_a_worker_died(function: Any, jobs: list[Deadly], deadly: int, workers: Any) -> None:
+    found = results(function, jobs, workers)
+    assert [value for value, _ in found] == [awkward_sum(job.seed) for job in jobs]
+    mark = jobs[deadly].mark
+    assert mark is not None
+    assert found[deadly][1] != int(mark.read_text()), "a process that was killed has given a result"
+    assert os.getpid() not in {process for _, process in found}
+
+
 @pytest.fixture
 def client() -> Iterator[Any]:
     import distributed
 
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        # Any port: another cluster may run on this machine.
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as connected,
     ):
         yield connected
@@ -69,18 +91,23 @@ def test_an_error_of_a_job_ends_all() -> None:
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
     jobs = [Deadly(seed, tmp_path / "died" if seed == 1 else None) for seed in range(4)]
-    found = results(sum_of, jobs, LocalProcesses(1))
-    assert (tmp_path / "died").exists()
-    assert [value for value, _ in found] == [awkward_sum(seed) for seed in range(4)]
-    assert os.getpid() not in {process for _, process in found}
+    assert_right_though_a_worker_died(sum_of, jobs, 1, LocalProcesses(1))
 
 
 @pytest.mark.slow
-def test_two_processes_work_side_by_side_and_one_may_die(tmp_path: Path) -> None:
+def test_one_of_two_processes_may_die(tmp_path: Path) -> None:
     jobs = [Deadly(seed, tmp_path / "died" if seed == 5 else None) for seed in range(30)]
-    found = results(sum_of, jobs, LocalProcesses(2))
-    assert [value for value, _ in found] == [awkward_sum(seed) for seed in range(30)]
-    assert len({process for _, process in found}) >= 3, "two at first, and new ones after a death"
+    assert_right_though_a_worker_died(sum_of, jobs, 5, LocalProcesses(2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["processes", "cluster"])
+def test_two_workers_work_side_by_side(place: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    workers = request.getfixturevalue("client") if place == "cluster" else LocalProcesses(2)
+    # Which of two workers computes how many jobs depends on how fast each starts; that both do does not.
+    found = results(meet, [tmp_path] * 8, workers)
+    assert {str(process) for process in found} == {each.name for each in tmp_path.iterdir()}
+    assert len(set(found)) == 2
 
 
 @pytest.mark.slow
@@ -96,16 +123,65 @@ def test_jobs_that_always_kill_are_given_up() -> None:
 
 @pytest.mark.slow
 def test_a_cluster_gives_what_this_process_gives_though_a_worker_dies(client: Any, tmp_path: Path) -> None:
-    jobs = [Deadly(seed, tmp_path / "died" if seed == 12 else None) for seed in range(40)]
-    expected = [awkward_sum(seed) for seed in range(40)]
-    for workers in (client, client.get_executor(pure=False)):
-        (tmp_path / "died").unlink(missing_ok=True)
-        found = results(sum_of, jobs, workers)
-        assert (tmp_path / "died").exists()
-        assert [value for value, _ in found] == expected
-        assert len({process for _, process in found}) >= 2
+    for place, workers in enumerate((client, client.get_executor(pure=False))):
+        mark = tmp_path / f"died-{place}"
+        jobs = [Deadly(seed, mark if seed == 12 else None) for seed in range(40)]
+        assert_right_though_a_worker_died(sum_of, jobs, 12, workers)
     with opened_workers(client.scheduler.address) as again:
-        assert results(awkward_sum, list(range(4)), again) == expected[:4]
+        assert results(awkward_sum, list(range(4)), again) == [awkward_sum(seed) for seed in range(4)]
+
+
+@pytest.mark.slow
+def test_a_result_that_dies_with_its_worker_is_computed_again(client: Any, tmp_path: Path) -> None:
+    assert results(deadly_to_send, [Deadly(0, tmp_path / "died")], client) == ["sent"]
+    assert (tmp_path / "died").exists()
+
+
+@pytest.mark.slow
+def test_a_result_that_dies_with_its_worker_and_cannot_be_computed_again_is_told(client: Any, tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError, match="the second time"):
+        list(run_jobs(deadly_to_send_and_refused_again, [Deadly(0, tmp_path / "died")], workers=client))
+
+
+@pytest.mark.slow
+def test_an_error_of_a_job_on_a_cluster_ends_all(client: Any) -> None:
+    with pytest.raises(ZeroDivisionError, match="the third one"):
+        list(run_jobs(refuse, list(range(50)), workers=client))
+    with pytest.raises(FileNotFoundError):
+        list(run_jobs(os.stat, ["/there/is/no/such/file"], workers=client))
+    # What is left is given up, and the cluster serves the next ones.
+    assert results(awkward_sum, [7], client) == [awkward_sum(7)]
+
+
+@pytest.mark.slow
+def test_jobs_that_always_kill_workers_of_a_cluster_are_given_up(client: Any) -> None:
+    with pytest.raises(WorkersFailed, match="KilledWorker"):
+        list(run_jobs(always_deadly, [0], workers=client))
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_dies_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "helpers"), prepend=os.pathsep)
+    file = str(tmp_path / "scheduler.json")
+    scheduler, worker = (
+        subprocess.Popen([sys.executable, "-m", "dask", *command, "--scheduler-file", file], stderr=subprocess.DEVNULL)
+        for command in (
+            ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"],
+            ["worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "120"],
+        )
+    )
+    try:
+        with (
+            distributed.Client(scheduler_file=file) as client,
+            pytest.raises(WorkersFailed, match="workers died"),
+        ):
+            list(run_jobs(deadly_to_send, [scheduler.pid], workers=client))
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
 
 
 def test_schedulers_have_names() -> None:

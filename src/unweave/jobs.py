@@ -60,7 +60,8 @@ def run_jobs(
         function: of one job; other processes have to be able to import it.
         jobs: its arguments.
         workers: where they run: `LocalProcesses`, an executor of `concurrent.futures`, or a `distributed.Client`; one
-            after the other in this process if omitted.
+            after the other in this process if omitted. A client rather than its executor, which waits for ever where a
+            result dies with its worker and the job fails when it is run again.
 
     Raises:
         InvalidInput: if `workers` is something else.
@@ -73,8 +74,7 @@ def run_jobs(
     if isinstance(workers, Executor):
         return _in_executor(function, dict(enumerate(jobs)), workers)
     if hasattr(workers, "get_executor"):
-        # Two jobs that look alike are two jobs.
-        return _in_executor(function, dict(enumerate(jobs)), workers.get_executor(pure=False))
+        return _on_cluster(function, jobs, workers)
     raise InvalidInput(
         f"jobs need an executor of concurrent.futures, LocalProcesses or a distributed.Client, got "
         f"{type(workers).__name__}."
@@ -121,6 +121,20 @@ def dask_client(address: str) -> Iterator[Any]:
         yield client
 
 
+@contextmanager
+def deaths_told() -> Iterator[None]:
+    """Raise as `WorkersFailed` what executors and clusters say when workers are dead, and what these held is lost."""
+    try:
+        yield
+    except (BrokenExecutor, CancelledError) as error:
+        raise _failure(error) from error
+    except Exception as error:
+        # Of Dask, which need not be there.
+        if type(error).__name__ == "KilledWorker":
+            raise _failure(error) from error
+        raise
+
+
 def _run(function: Callable[[Job], Done], job: Job) -> Done:
     with threadpool_limits(1, user_api="blas"):
         return function(job)
@@ -131,18 +145,38 @@ def _in_executor(
 ) -> Iterator[tuple[int, Done]]:
     places = {executor.submit(_run, function, job): place for place, job in jobs.items()}
     try:
-        for future in as_completed(places):
-            yield places[future], future.result()
-    except (BrokenExecutor, CancelledError) as error:
-        raise _failure(error) from error
-    except Exception as error:
-        # Of Dask, which need not be there.
-        if type(error).__name__ == "KilledWorker":
-            raise _failure(error) from error
-        raise
+        with deaths_told():
+            for future in as_completed(places):
+                yield places[future], future.result()
     finally:
         for future in places:
             future.cancel()
+
+
+def _on_cluster(function: Callable[[Job], Done], jobs: Sequence[Job], client: Any) -> Iterator[tuple[int, Done]]:
+    from distributed import as_completed as ended
+
+    # Two jobs that look alike are two jobs.
+    places = {client.submit(_run, function, job, pure=False): place for place, job in enumerate(jobs)}
+    try:
+        with deaths_told():
+            for future in ended(list(places), loop=client.loop):
+                done = _result_of(future)
+                yield places.pop(future), done
+    finally:
+        for future in places:
+            future.release()
+
+
+def _result_of(future: Any) -> Any:
+    """The result of a job that has ended on a cluster, computed once more if it died with its worker meanwhile."""
+    try:
+        return future.result()
+    except OSError as error:
+        if future.status == "error":
+            # The job's own.
+            raise
+        raise _failure(error) from error
 
 
 def _in_processes(

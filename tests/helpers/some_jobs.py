@@ -1,4 +1,4 @@
-"""Jobs that other processes import: a sum that depends on the order of its terms, and jobs that end their worker."""
+"""Jobs that other processes import: sums that depend on the order of terms, and jobs that meet or end their worker."""
 
 import os
 import signal
@@ -27,18 +27,22 @@ class Deadly:
 
     Args:
         seed: of the sum that it computes.
-        mark: the file that tells that a worker has died here; None for a job that kills none.
+        mark: the file that names the process that has died here; None for a job that kills none.
     """
 
     seed: int
     mark: Path | None = None
 
+    def kill_once(self) -> None:
+        """Kill this process if none has died before."""
+        if self.mark is not None and not self.mark.exists():
+            self.mark.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+
 
 def sum_of(job: Deadly) -> tuple[float, int]:
     """Compute a sum, and tell the process; kill the worker where the job says so."""
-    if job.mark is not None and not job.mark.exists():
-        job.mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
+    job.kill_once()
     time.sleep(0.02)
     return awkward_sum(job.seed), os.getpid()
 
@@ -53,3 +57,40 @@ def refuse(seed: int) -> int:
     if seed == 3:
         raise ZeroDivisionError("the third one")
     return seed
+
+
+@dataclass(frozen=True)
+class DeadlyToSend:
+    """A result that kills a process, as its job or a number says, while it leaves its worker."""
+
+    job: Deadly | int
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        if isinstance(self.job, int):
+            os.kill(self.job, signal.SIGKILL)
+        else:
+            self.job.kill_once()
+        return str, ("sent",)
+
+
+def deadly_to_send(job: Deadly | int) -> DeadlyToSend:
+    """Give what kills when it is sent."""
+    return DeadlyToSend(job)
+
+
+def deadly_to_send_and_refused_again(job: Deadly) -> DeadlyToSend:
+    """Give what kills when it is sent, and raise when a worker has died."""
+    if job.mark is not None and job.mark.exists():
+        raise ZeroDivisionError("the second time")
+    return DeadlyToSend(job)
+
+
+def meet(folder: Path) -> int:
+    """Wait until two processes have come, and name this one: a job ends only where another process works beside it."""
+    (folder / str(os.getpid())).touch()
+    end = time.monotonic() + 120.0
+    while len([*folder.iterdir()]) < 2:
+        if time.monotonic() > end:
+            raise TimeoutError("no second process has come.")
+        time.sleep(0.01)
+    return os.getpid()

@@ -1,8 +1,12 @@
 """Sums do not depend on chunks, order or engines."""
 
+import os
 import pickle
+import signal
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unweave.exceptions import InvalidInput
+from unweave.exceptions import InvalidInput, WorkersFailed
 from unweave.learn.relu_network.starts import HermiteRegression
 from unweave.reproduce.awasthi.contracted_moments import ContractedMoments
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments
 from unweave.samples.hermite.moments import Control, HermiteMoments, LabelMoments
 from unweave.samples.npy_files import NpySource
-from unweave.samples.sources import ArraySource, ChunkSource
+from unweave.samples.sources import ArraySource, ChunkSource, SourcePiece
 from unweave.samples.sums import DaskCluster, Statistic, Sums, ThisProcess, Together, accumulate, merge
 
 INPUTS, ROWS = 3, 120
@@ -221,18 +225,25 @@ def rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((1000, INPUTS)), rng.standard_normal(1000)
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    # Its import takes a second, and no other test needs it.
+@contextmanager
+def two_workers() -> Iterator[Any]:
+    # Its import takes a second, and few tests need it.
     import dask
     import distributed
 
     with (
         # Both workers are copies of a process that has imported it once.
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        # Any port: another cluster may run on this machine.
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as connected,
     ):
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with two_workers() as connected:
         yield connected
 
 
@@ -270,6 +281,51 @@ def test_wrong_rows_on_a_worker_are_reported_here(client: Any, rows: tuple[np.nd
     points[777, 0] = np.inf
     with pytest.raises(InvalidInput, match="1 that are NaN or infinite"):
         accumulate(ArraySource(points, rows[1], chunk_rows=100), STATISTIC, engine=DaskCluster(client))
+
+
+def killing_all(pieces: Iterator[SourcePiece], workers: list[int], after: int) -> Iterator[SourcePiece]:
+    """Pieces, and the death of all workers between two of them."""
+    for place, piece in enumerate(pieces):
+        if place == after:
+            for worker in workers:
+                os.kill(worker, signal.SIGKILL)
+        yield piece
+
+
+@pytest.mark.slow
+def test_files_are_read_again_where_workers_die_and_rows_of_this_process_are_lost(
+    rows: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    np.save(tmp_path / "points.npy", rows[0])
+    np.save(tmp_path / "labels.npy", rows[1])
+    files = NpySource(tmp_path / "points.npy", tmp_path / "labels.npy", chunk_rows=50)
+    with two_workers() as connected:
+        engine = DaskCluster(connected, window=6)
+        workers = [*connected.run(os.getpid).values()]
+        assert_same(
+            engine.total(killing_all(files.pieces(), workers, 15), STATISTIC),
+            accumulate(ArraySource(*rows), STATISTIC),
+        )
+    with two_workers() as connected:
+        engine = DaskCluster(connected, window=6)
+        workers = [*connected.run(os.getpid).values()]
+        with pytest.raises(WorkersFailed, match="died"):
+            engine.total(killing_all(ArraySource(*rows, chunk_rows=50).pieces(), workers, 15), STATISTIC)
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [("submit", "workers died with jobs"), ("scatter", "sent to a worker that has died")],
+)
+def test_what_a_cluster_says_of_dead_workers_is_told(
+    broken: str, message: str, rows: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise CancelledError if broken == "submit" else OSError("the stream is closed")
+
+    monkeypatch.setattr(ClusterOfNone, broken, fails)
+    with pytest.raises(WorkersFailed, match=message):
+        accumulate(ArraySource(*rows, chunk_rows=10), STATISTIC, engine=DaskCluster(ClusterOfNone()))
 
 
 def test_a_cluster_needs_a_client() -> None:

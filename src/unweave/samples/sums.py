@@ -19,8 +19,8 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from unweave.arrays import Points
-from unweave.exceptions import InvalidInput
-from unweave.jobs import dask_client
+from unweave.exceptions import InvalidInput, WorkersFailed
+from unweave.jobs import dask_client, deaths_told
 from unweave.samples.sources import Chunk, HeldPiece, Labels, Source, SourcePiece, check_chunk
 
 Moments = TypeVar("Moments")
@@ -260,7 +260,8 @@ class DaskCluster(Engine):
     """Compute partial sums on the workers of a Dask cluster, merged there in a tree.
 
     Workers read pieces of files by themselves, so the paths must mean the same to all of them. Sums are merged in the
-    order of the pieces: the result does not depend on the number of workers or their speed.
+    order of the pieces: the result does not depend on the number of workers or their speed. Where a worker dies,
+    pieces of files are read again; rows that came from the memory of this process are lost with it.
 
     Args:
         client: a `distributed.Client`; only its methods `submit` and `scatter` are used.
@@ -277,7 +278,15 @@ class DaskCluster(Engine):
             raise InvalidInput(f"at least one piece must be on its way, got window={self.window}.")
 
     def total(self, pieces: Iterator[SourcePiece], statistic: Statistic[Moments]) -> Sums[Moments]:
-        """Add up the sums over all rows of all pieces."""
+        """Add up the sums over all rows of all pieces.
+
+        Raises:
+            WorkersFailed: if rows are lost that came from the memory of this process, or workers keep dying.
+        """
+        with deaths_told():
+            return self._total(pieces, statistic)
+
+    def _total(self, pieces: Iterator[SourcePiece], statistic: Statistic[Moments]) -> Sums[Moments]:
         total = self.client.submit(Sums.empty, statistic, pure=False)
         while batch := list(islice(pieces, self.window)):
             parts = [self.client.submit(partial_sums, self._sent(piece), statistic, pure=False) for piece in batch]
@@ -289,7 +298,15 @@ class DaskCluster(Engine):
 
     def _sent(self, piece: SourcePiece) -> Any:
         """Rows travel as data of the cluster; a path travels with the task."""
-        return self.client.scatter(piece, hash=False) if isinstance(piece, HeldPiece) else piece
+        if not isinstance(piece, HeldPiece):
+            return piece
+        try:
+            return self.client.scatter(piece, hash=False)
+        except OSError as error:
+            raise WorkersFailed(
+                f"rows were sent to a worker that has died ({error}): begin again when it is back, or give files, "
+                "which other workers read again."
+            ) from error
 
     def _merged(self, parts: list[Any]) -> Any:
         while len(parts) > 1:

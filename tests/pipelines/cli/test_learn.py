@@ -94,7 +94,7 @@ def test_sums_may_come_from_a_cluster(samples: Path) -> None:
     # Its import takes a second, and no other test needs it.
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address
         assert run(["learn", "relu", str(samples), "--target", "y", "--scheduler", address, "--quiet"]) == 0
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -168,18 +169,22 @@ def test_a_cluster_gives_the_same_bits_though_a_worker_is_killed(diagram: PhaseD
 
     killed: list[int] = []
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
-        workers = [int(each) for each in client.run(os.getpid).values()]
+        address, worker = next(iter(client.run(os.getpid).items()))
 
         def kill_once(_: LandscapePoint) -> None:
             if not killed:
-                os.kill(workers[0], signal.SIGKILL)
-                killed.append(workers[0])
+                os.kill(worker, signal.SIGKILL)
+                killed.append(worker)
 
         found = sweep_both(SMALL, **RANGE, seed=4, workers=client, progress=kill_once)
         assert_same(found, diagram)
-        # The cluster replaces it.
-        client.wait_for_workers(2)
-        assert killed[0] not in client.run(os.getpid).values()
+        # The cluster notices it, which may be after the last size, and replaces it.
+        end = time.monotonic() + 120.0
+        while address in cluster.scheduler.workers and time.monotonic() < end:
+            time.sleep(0.01)
+        client.wait_for_workers(2, timeout=120.0)
+        assert killed == [worker]
+        assert worker not in client.run(os.getpid).values()
