@@ -141,6 +141,9 @@ def allowance(
     if found.outcome is Outcome.PARTLY_IDENTIFIED and met is not None:
         # The spread is known from some hundred answers.
         return 1.25 * float(met[1]) + 2.0 * ROUNDING * rounding
+    names_its_error = "reproduces fresh answers to" in found.reason
+    if found.outcome is Outcome.PARTLY_IDENTIFIED and claimed_share(found) is not None and not names_its_error:
+        return 2.0 * ROUNDING * (certificate.noise + rounding) + by_radius
     return ROUNDING * (max(certificate.largest_error, certificate.noise) + rounding) + by_radius
 
 
