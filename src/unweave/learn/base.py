@@ -1,12 +1,11 @@
 """What estimators share: checks of samples and settings, the record of stages, and the attributes after `fit`.
 
-An estimator lies beside its algorithm in a folder of its own and derives from `NetworkRegressor` or
-`BinaryClassifier`. Its `fit` checks the samples, runs the algorithm in `Stages`, and ends with ``self._keep(result)``.
-One sample is one row of X.
+An estimator lies beside its algorithm in a folder of its own and derives from `NetworkRegressor`, or from the
+`NetworkClassifier` of `classes.py`. Its `fit` checks the samples, runs the algorithm in `Stages`, and ends with
+``self._keep(result)``. One sample is one row of X.
 """
 
 import time
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,13 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Float64, Shaped
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from jaxtyping import Bool, Float64
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
 from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from unweave.arrays import PointMask, Points, spread_of_columns, unit_of_columns
+from unweave.arrays import PerPoint, PointMask, Points, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.result import InputRanges, Outcome, Result
 from unweave.samples.sources import DistinctRows
@@ -101,8 +104,10 @@ class Stages:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
-class NetworkEstimator(BaseEstimator):
+class NetworkEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Hold a result and its parts under the names that all estimators have; never used by itself.
+
+    As a transformer it gives what hidden neurons say: features that were learnt for the labels.
 
     Attributes:
         result_: outcome, reason, network, certificate, diagnostics, cost and notes.
@@ -112,6 +117,7 @@ class NetworkEstimator(BaseEstimator):
     """
 
     result_: Result
+    n_features_in_: int
     network_: Any
     certificate_: Any
     outcome_: Outcome
@@ -125,6 +131,26 @@ class NetworkEstimator(BaseEstimator):
         self.result_ = result = replace(result, ranges=ranges, input_names=names)
         self.network_, self.certificate_, self.outcome_ = result.network, result.certificate, result.outcome
         return self
+
+    def transform(self, X: Any) -> Float64[np.ndarray, "points features"]:
+        """Answer with the values of the hidden neurons, one column each, for what is learnt from them next."""
+        return self._hidden(self._check_points(X))
+
+    def _hidden(self, points: Points) -> Float64[np.ndarray, "points features"]:
+        """Values of the hidden neurons."""
+        layer = self.network_.layers[0]
+        return layer.activation(layer.preactivations(points))
+
+    @property
+    def _n_features_out(self) -> int:
+        """How many columns `transform` gives, which scikit-learn names."""
+        return self._hidden(np.zeros((1, self.n_features_in_))).shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Hidden neurons are float64, whatever the samples were.
+        tags.transformer_tags.preserves_dtype = []
+        return tags
 
     def _check_points(self, X: Any) -> Points:
         """Points to predict at.
@@ -158,51 +184,16 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
             assert_all_finite(labels, input_name="y")
         return np.asarray(points), labels
 
-
-class BinaryClassifier(ClassifierMixin, NetworkEstimator):
-    """Tell two classes apart by the sign of a function; never used by itself.
-
-    Attributes:
-        classes_: the two classes, in ascending order.
-    """
-
-    classes_: np.ndarray
-
-    @abstractmethod
-    def decision_function(self, X: Any) -> Labels:
-        """Answer with one number per sample: positive for the second class."""
-
-    def predict(self, X: Any) -> Shaped[np.ndarray, "points"]:
-        """Answer with the class of every sample."""
-        check_is_fitted(self)
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    def _check_samples(self, X: Any, y: Any) -> tuple[Points, Bool[np.ndarray, "points"]]:
-        """Points, and whether each is of the second class; keeps the classes.
+    def _check_weights(self, sample_weight: Any, points: Points) -> PerPoint | None:
+        """Weights of the samples; None if none are given.
 
         Raises:
-            InvalidInput: for any number of classes but two; with scikit-learn's words, and row and column, if points
-                are not finite.
+            InvalidInput: with scikit-learn's words if they are negative, not finite, or not one per sample.
         """
-        with wrong_use(self, X):
-            check_classes(y)
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-            check_classification_targets(y)
-            kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind != "binary":
-            raise InvalidInput(
-                f"Only binary classification is supported. The type of the target is {kind}: "
-                "for more classes use sklearn.multiclass.OneVsRestClassifier."
-            )
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise InvalidInput("Classifier can't train when only one class is present: give samples of two classes.")
-        return np.asarray(X), y == self.classes_[1]
+        if sample_weight is None:
+            return None
+        with wrong_use(self, points):
+            return _check_sample_weight(sample_weight, points, dtype=np.float64, ensure_non_negative=True)
 
 
 @contextmanager
@@ -231,26 +222,6 @@ def _refuse_dates(X: Any) -> None:
         return
     if kind in "mM":
         raise InvalidInput("X needs numbers, got dates or times: give them as numbers in a unit of your choice.")
-
-
-def check_classes(y: Any) -> None:
-    """Make sure that every sample has a class.
-
-    Raises:
-        InvalidInput: with the row of the first one that has none.
-    """
-    labels = np.asarray(y)
-    if labels.ndim != 1 or labels.dtype.kind not in "fO":
-        return
-    missing = np.isnan(labels) if labels.dtype.kind == "f" else np.array([_is_missing(label) for label in labels])
-    if np.any(missing):
-        row = int(np.argmax(missing))
-        raise InvalidInput(f"y needs a class for every sample, but contains {labels[row]!r} in row {row} (from 0).")
-
-
-def _is_missing(label: Any) -> bool:
-    """Whether a label is None or NaN."""
-    return label is None or (isinstance(label, float) and bool(np.isnan(label)))
 
 
 def _first_wrong_cell(name: str, values: Any, *, axes: int, columns: Any = None) -> str:

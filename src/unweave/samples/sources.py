@@ -347,30 +347,41 @@ def first_rows(source: Source, *, inputs: int, most: int) -> tuple[Float64[np.nd
     return np.concatenate(points), np.concatenate(labels)
 
 
+def kept_of_copies(points: Points, labels: PerPoint) -> tuple[Int64[np.ndarray, "kept"], Int64[np.ndarray, "points"]]:
+    """Find rows that come again with the same label.
+
+    Inputs with few values repeat themselves, with labels of their own noise; then rows are no copies and all are kept.
+
+    Returns:
+        The first row of each, in the order in which they come, and the place among these of every row.
+    """
+    everything = np.arange(len(points), dtype=np.int64)
+    distinct = DistinctRows.of(points)
+    if not distinct.have_copies:
+        return everything, everything
+    both = DistinctRows.of(np.column_stack([points, labels]))
+    copies, repeated = len(points) - both.count, len(points) - distinct.count
+    if 2 * copies <= repeated:
+        return everything, everything
+    return np.unique(both.which, return_index=True)[1].astype(np.int64), both.which
+
+
 def without_copies(
     points: Points, labels: PerPoint
 ) -> tuple[Float64[np.ndarray, "kept inputs"], Float64[np.ndarray, "kept"], int]:
     """Leave out rows that come again with the same label.
 
-    Inputs with few values repeat themselves, with labels of their own noise; then rows are no copies and all are kept.
-
     Returns:
         Points and labels, and how many rows were left out.
     """
-    distinct = DistinctRows.of(points)
-    if not distinct.have_copies:
+    kept, _ = kept_of_copies(points, labels)
+    if len(kept) == len(points):
         return points, labels, 0
-    both = DistinctRows.of(np.column_stack([points, labels]))
-    copies, repeated = len(points) - both.count, len(points) - distinct.count
-    if 2 * copies <= repeated:
-        return points, labels, 0
-    kept = np.unique(both.which, return_index=True)[1]
-    kept.sort()
-    return np.ascontiguousarray(points[kept]), labels[kept], copies
+    return np.ascontiguousarray(points[kept]), labels[kept], len(points) - len(kept)
 
 
-def note_of_copies(rows: int, copies: int) -> tuple[str, ...]:
-    """Say that rows were left out; nothing if none were."""
+def note_of_copies(rows: int, copies: int, *, count: str = "each counts once") -> tuple[str, ...]:
+    """Say that rows were left out, and how those that are kept count; nothing if none were."""
     if not copies:
         return ()
-    return (f"{copies:,d} of {rows:,d} rows are copies of others, label included: each counts once.",)
+    return (f"{copies:,d} of {rows:,d} rows are copies of others, label included: {count}.",)

@@ -30,17 +30,6 @@ ESTIMATORS = tuple(
     for name in unweave.learn.__all__
     if isinstance(kind := getattr(unweave.learn, name), type) and issubclass(kind, BaseEstimator)
 )
-# Whose docstrings show no example yet; new estimators have one.
-WITHOUT_EXAMPLES = {
-    "HalfspaceIntersectionClassifier",
-    "HalfspaceUnionClassifier",
-    "HierarchicalClassifier",
-    "HierarchicalRegressor",
-    "LowestLayerRegressor",
-    "OverparameterizedRegressor",
-    "QuadraticNetworkRegressor",
-    "ReluNetworkRegressor",
-}
 ROWS, INPUTS = 120, 2
 ROW, COLUMN = 17, 1
 
@@ -77,15 +66,15 @@ def test_common_checks_of_scikit_learn(name: str) -> None:
 
 
 def test_examples_of_docstrings_run() -> None:
-    """Of all public names: estimators, sources of samples and what else has some."""
+    """Of all public names: estimators, doors, sources of samples and what else has some."""
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     public = [getattr(module, name) for module in (unweave, unweave.learn) for name in module.__all__]
-    kinds = [each for each in public if isinstance(each, type)]
-    examples = [example for kind in kinds for example in finder.find(kind, kind.__name__) if example.examples]
+    shown = [each for each in public if isinstance(each, type) or inspect.isfunction(each)]
+    examples = [example for each in shown for example in finder.find(each, each.__name__) if example.examples]
     for example in examples:
         assert runner.run(example).failed == 0, example.name
     having = {example.name.split(".")[0] for example in examples}
-    assert having >= {"FrameSource", *ESTIMATORS} - WITHOUT_EXAMPLES
+    assert having >= {"FrameSource", *ESTIMATORS}
 
 
 @pytest.mark.filterwarnings("ignore::unweave.exceptions.InputWarning")
@@ -172,6 +161,21 @@ def test_weights_of_samples_are_routed(name: str) -> None:
     scaled = StandardScaler().fit_transform(points[train])
     alone = clone(estimator).fit(scaled, labels[train], sample_weight=weights[train])
     np.testing.assert_array_equal(fitted[-1].predict(scaled), alone.predict(scaled))
+
+
+@pytest.mark.filterwarnings("ignore::unweave.exceptions.InputWarning")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_hidden_neurons_are_features_for_what_comes_next(name: str) -> None:
+    estimator = quick(name)
+    points, labels = samples(estimator)
+    hidden = estimator.fit(points, labels).transform(points)
+    assert hidden.shape == (ROWS, len(estimator.get_feature_names_out()))
+    framed = estimator.set_output(transform="pandas").transform(points)
+    assert framed.columns.tolist() == estimator.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(framed.to_numpy(), hidden)
+    if name in ("QuadraticNetworkRegressor", "OverparameterizedRegressor"):
+        above = estimator.network_.layers[1]
+        np.testing.assert_allclose((above.weights @ hidden.T)[0] + above.biases, estimator.predict(points), atol=1e-9)
 
 
 class MeanRegressor(NetworkRegressor):

@@ -39,6 +39,7 @@ class DecayChoice:
         *,
         loss: Loss,
         seed: int,
+        weights: PerPoint | None = None,
     ) -> HierarchicalFit:
         """Shrink a fit as held-out rows say.
 
@@ -49,19 +50,21 @@ class DecayChoice:
             labels: one per row.
             loss: what is minimised.
             seed: which rows are held out in turn.
+            weights: of the losses of the rows; all alike if omitted.
         """
+        weights = np.ones(len(points)) if weights is None else weights
         left = fit.relative_loss if isinstance(loss, SquaredLoss) else 1.0
         if left * fit.student.parameters / len(points) < self.at_stake or len(points) < 2 * self.folds:
             return fit
         quick = replace(solver, restarts=self.restarts, steps=self.steps)
         errors = np.zeros(1 + len(self.decays))
         for fold, held in enumerate(self._held_out(points, seed)):
-            errors += self._errors(quick, fit, (points, labels), held, loss=loss, seed=seed + fold)
+            errors += self._errors(quick, fit, (points, labels, weights), held, loss=loss, seed=seed + fold)
         chosen = int(np.argmin(errors))
         # Time that is over leaves no fold complete, and nothing to choose by.
         if chosen == 0 or not np.isfinite(errors[chosen]) or is_over():
             return fit
-        return list(quick.shrinking(fit, points, labels, self.decays[:chosen], loss=loss))[-1]
+        return list(quick.shrinking(fit, points, labels, self.decays[:chosen], loss=loss, weights=weights))[-1]
 
     def _held_out(self, points: Points, seed: int) -> Iterator[np.ndarray]:
         order = DistinctRows.of(points).folds(np.random.default_rng(seed), self.folds)
@@ -71,19 +74,20 @@ class DecayChoice:
         self,
         solver: JointLevenbergMarquardt,
         fit: HierarchicalFit,
-        samples: tuple[Points, PerPoint],
+        samples: tuple[Points, PerPoint, PerPoint],
         held: np.ndarray,
         *,
         loss: Loss,
         seed: int,
     ) -> np.ndarray:
         """Loss on a fold of fits to the other rows, without more decay and with every decay."""
-        points, labels = samples
+        points, labels, weights = samples
         errors = np.full(1 + len(self.decays), np.inf)
-        begun = solver(fit.student, points[~held], labels[~held], rng=np.random.default_rng(seed), loss=loss)
-        path = solver.shrinking(begun, points[~held], labels[~held], self.decays, loss=loss)
+        kept, rng = (points[~held], labels[~held]), np.random.default_rng(seed)
+        begun = solver(fit.student, *kept, rng=rng, loss=loss, weights=weights[~held])
+        path = solver.shrinking(begun, *kept, self.decays, loss=loss, weights=weights[~held])
         for place, each in enumerate((begun, *path)):
             with np.errstate(over="ignore"):
                 values = loss.values(each.network(points[held])[:, 0], labels[held])
-            errors[place] = float(np.sum(values))
+            errors[place] = float(weights[held] @ values)
         return errors

@@ -153,6 +153,7 @@ class JointLevenbergMarquardt:
         *,
         rng: np.random.Generator,
         loss: Loss | None = None,
+        weights: PerPoint | None = None,
         earlier: HierarchicalFit | None = None,
     ) -> HierarchicalFit:
         """Fit all levels jointly.
@@ -163,9 +164,10 @@ class JointLevenbergMarquardt:
             labels: real numbers, or signs for a logistic loss.
             rng: randomness of the starts.
             loss: squared if omitted.
+            weights: of the losses of the points; all alike if omitted.
             earlier: what the first starts have found, to go on from.
         """
-        problem, unit = self._problem(student, points, labels, loss)
+        problem, unit = self._problem(student, points, labels, loss, weights)
         best, losses, steps = None, list(earlier.start_losses if earlier else ()), earlier.steps if earlier else 0
         if earlier is not None:
             best = Descent(earlier.vector, (problem.total(earlier.vector),))
@@ -203,16 +205,23 @@ class JointLevenbergMarquardt:
             return False
         squares = points**2 - student.centre(vector)
         terms, _ = forward(student.wiring, student.matrices(vector), points, squares)
-        slopes = problem.loss.slopes(student.outputs(vector, points), problem.labels)
+        slopes = problem.shares * problem.loss.slopes(student.outputs(vector, points), problem.labels)
         orders = [rng.permutation(slopes) for _ in range(self.shuffles)]
         return all(_alignment(h, slopes) <= max(_alignment(h, each) for each in orders) for h in terms)
 
     def shrinking(
-        self, fit: HierarchicalFit, points: Points, labels: PerPoint, decays: Sequence[float], *, loss: Loss
+        self,
+        fit: HierarchicalFit,
+        points: Points,
+        labels: PerPoint,
+        decays: Sequence[float],
+        *,
+        loss: Loss,
+        weights: PerPoint | None = None,
     ) -> Iterator[HierarchicalFit]:
         """Train a fit further on these samples with one decay after the other, the weakest first."""
         vector, steps = fit.vector, fit.steps
-        problem, unit = self._problem(fit.student, points, labels, loss)
+        problem, unit = self._problem(fit.student, points, labels, loss, weights)
         for decay in decays:
             shrunk = problem._replace(settings=replace(self, decay=decay))
             run = shrunk.descend(vector)
@@ -222,12 +231,13 @@ class JointLevenbergMarquardt:
             yield HierarchicalFit(network, fit.student, fit.start_losses, vector, relative, steps, decay)
 
     def _problem(
-        self, student: Student, points: Points, labels: PerPoint, loss: Loss | None
+        self, student: Student, points: Points, labels: PerPoint, loss: Loss | None, weights: PerPoint | None
     ) -> tuple["_Problem", float]:
         """The samples with labels of variance 1, unless they are classes, and the unit of the labels."""
         loss = SquaredLoss() if loss is None else loss
         unit = (float(np.std(labels)) or 1.0) if isinstance(loss, SquaredLoss) else 1.0
-        return _Problem(student, points, labels / unit, loss, self), unit
+        shares = np.ones(len(labels)) if weights is None else weights / np.mean(weights)
+        return _Problem(student, points, labels / unit, loss, self, shares), unit
 
     def _joint(self, problem: "_Problem", rng: np.random.Generator) -> Descent:
         return problem.descend(problem.student.random_start(rng, problem.points, size=self.start_size))
@@ -251,13 +261,14 @@ def _alignment(terms: Float64[np.ndarray, "points terms"], slopes: PerPoint) -> 
 
 
 class _Problem(NamedTuple):
-    """A student with its samples."""
+    """A student with its samples, whose losses count by their shares, of mean 1."""
 
     student: Student
     points: Points
     labels: np.ndarray
     loss: Loss
     settings: JointLevenbergMarquardt
+    shares: PerPoint
 
     def of(self, student: Student) -> "_Problem":
         return self._replace(student=student)
@@ -265,18 +276,19 @@ class _Problem(NamedTuple):
     @property
     def unit_loss(self) -> float:
         """Loss of the best constant: the unit of relative losses."""
-        mean = float(np.mean(self.labels))
+        mean = float(np.mean(self.shares * self.labels))
         constant = mean
         if not isinstance(self.loss, SquaredLoss):
             share = np.clip((1 + mean) / 2, 1e-12, 1 - 1e-12)
             constant = float(np.log(share / (1 - share)))
-        value = float(np.mean(self.loss.values(np.full(len(self.labels), constant), self.labels)))
+        values = self.loss.values(np.full(len(self.labels), constant), self.labels)
+        value = float(np.mean(self.shares * values))
         return value if value > 0 else 1.0
 
     def total(self, vector: Parameters) -> float:
         with np.errstate(over="ignore", invalid="ignore"):
             values = self.loss.values(self.student.outputs(vector, self.points), self.labels)
-            value = float(np.mean(values))
+            value = float(np.mean(self.shares * values))
             value += float(self.penalties @ vector**2) if self.settings.decay else 0.0
         return value if np.isfinite(value) else np.inf
 
@@ -306,8 +318,9 @@ class _Problem(NamedTuple):
             rows = slice(start, start + BLOCK_ROWS)
             outputs = self.student.outputs(vector, self.points[rows])
             jacobian = self.student.jacobian(vector, self.points[rows])
-            curvatures = self.loss.curvatures(outputs, self.labels[rows]) / (2 * len(self.points))
-            slopes = self.loss.slopes(outputs, self.labels[rows]) / (2 * len(self.points))
+            shares = self.shares[rows]
+            curvatures = shares * self.loss.curvatures(outputs, self.labels[rows]) / (2 * len(self.points))
+            slopes = shares * self.loss.slopes(outputs, self.labels[rows]) / (2 * len(self.points))
             matrix += jacobian.T @ (curvatures[:, None] * jacobian)
             gradient += jacobian.T @ slopes
         return matrix, gradient

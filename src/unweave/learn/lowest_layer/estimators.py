@@ -4,28 +4,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import logit
-from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from unweave.arrays import PerPoint, Points
+from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import (
-    Labels,
-    NetworkEstimator,
-    NetworkRegressor,
-    Stages,
-    check_classes,
-    check_neurons,
-    check_sizes,
-    seed_of,
-    wrong_use,
-)
+from unweave.learn.base import Labels, NetworkRegressor, Stages, check_neurons, check_sizes, seed_of
+from unweave.learn.classes import NetworkClassifier, result_of_classes
 from unweave.learn.lowest_layer.evidence import LowestLayerEvidence
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.halfspaces import HalfspaceUnion
-from unweave.learn.lowest_layer.layer import ThresholdLayer, result_of_all
+from unweave.learn.lowest_layer.layer import ThresholdLayer, worst_of
 from unweave.learn.lowest_layer.units import unit_named
 from unweave.learn.lowest_layer.upper import (
     UPPER_RULES,
@@ -35,6 +23,8 @@ from unweave.learn.lowest_layer.upper import (
     fit_polynomial,
     fit_table,
 )
+from unweave.learn.weighed import WeighedSamples
+from unweave.result import Outcome
 
 AnyHalfspaces = TypeVar("AnyHalfspaces", bound="_HalfspaceClassifier")
 
@@ -57,6 +47,16 @@ class LowestLayerRegressor(NetworkRegressor):
         thresholds_: one per neuron.
         outcome_: identified if exact labels are met, partly identified for estimates, not identified otherwise.
         result_, network_, certificate_: see `Result`; the network maps inputs to the values of the units.
+
+    Examples:
+        >>> import numpy as np
+        >>> from unweave.learn import LowestLayerRegressor
+        >>> points = np.random.default_rng(0).standard_normal((20_000, 3))
+        >>> active = np.maximum(points[:, :2] - 1.5, 0.0)
+        >>> labels = active[:, 0] + np.sqrt(active[:, 1]) + active.prod(axis=1)
+        >>> model = LowestLayerRegressor(random_state=0).fit(points, labels)
+        >>> model.thresholds_.round(1).tolist(), round(model.score(points, labels), 1)
+        ([1.5, 1.5], 1.0)
     """
 
     def __init__(
@@ -66,19 +66,28 @@ class LowestLayerRegressor(NetworkRegressor):
         self.neurons = neurons
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> "LowestLayerRegressor":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LowestLayerRegressor":
         """Find the units, then fit the upper part.
 
+        Args:
+            X: samples.
+            y: their labels.
+            sample_weight: of the squared errors of predictions; samples of weight 0 are left out. Units are found, and
+                judged, from all others alike: how they are drawn is what tells them.
+
         Raises:
-            InvalidInput: for an unknown activation, a number of neurons below 1, or samples whose powers are no floats.
+            InvalidInput: for an unknown activation, a number of neurons below 1, negative weights, or samples whose
+                powers are no floats.
         """
         points, labels = self._check_samples(X, y)
         check_sizes(points, labels)
+        given = WeighedSamples.of(points, labels, self._check_weights(sample_weight, points))
+        points, labels = given.points, given.labels
         unit, neurons, stages = unit_named(self.activation), check_neurons(self.neurons), Stages()
         rng = np.random.default_rng(seed_of(self.random_state))
         found = fit_lowest_layer(points, labels, unit, rng, neurons=neurons, stages=stages)
         with stages("upper"):
-            self._upper = _fit_upper(found, points, labels)
+            self._upper = _fit_upper(found, given)
         self.layer_ = found.layer
         self.weights_ = np.zeros((0, points.shape[1])) if found.layer is None else found.layer.directions
         self.thresholds_ = np.zeros(0) if found.layer is None else found.layer.thresholds
@@ -91,7 +100,9 @@ class LowestLayerRegressor(NetworkRegressor):
 
     def units(self, X: Any) -> np.ndarray:
         """Answer with the values of the units that were found: what an upper network sees."""
-        points = self._check_points(X)
+        return self._hidden(self._check_points(X))
+
+    def _hidden(self, points: Points) -> np.ndarray:
         return np.zeros((len(points), 0)) if self.layer_ is None else self.layer_.values(points)
 
     def __sklearn_tags__(self) -> Any:
@@ -101,23 +112,22 @@ class LowestLayerRegressor(NetworkRegressor):
         return tags
 
 
-def _fit_upper(
-    found: FoundLayer, points: np.ndarray, labels: np.ndarray, *, rules: UpperFitRules = UPPER_RULES
-) -> Upper:
+def _fit_upper(found: FoundLayer, given: WeighedSamples, *, rules: UpperFitRules = UPPER_RULES) -> Upper:
+    first = np.arange(min(rules.samples, len(given.labels)))
+    labels, weights = given.labels, given.weights_of(first)
     if found.layer is None:
-        return UpperPolynomial(((),), np.array([np.mean(labels)]))
-    hidden, labels = found.layer.values(points[: rules.samples]), labels[: rules.samples]
+        return UpperPolynomial(((),), np.array([np.average(labels, weights=given.weights)]))
+    hidden, labels = found.layer.values(given.points[first]), labels[first]
     if found.layer.unit.name == "step":
-        return fit_table(hidden, labels, rules=rules)
-    return fit_polynomial(hidden, labels, degree=rules.degree, rules=rules)
+        return fit_table(hidden, labels, weights=weights, rules=rules)
+    return fit_polynomial(hidden, labels, degree=rules.degree, weights=weights, rules=rules)
 
 
-class _HalfspaceClassifier(ClassifierMixin, NetworkEstimator):
+class _HalfspaceClassifier(NetworkClassifier):
     """Learn a union of half spaces, or an intersection as its complement; never used by itself."""
 
     # Whether normals are told for the class that is inside of a union, or for the one inside of an intersection.
     _is_union: bool
-    classes_: np.ndarray
 
     def __init__(
         self,
@@ -163,7 +173,40 @@ class _HalfspaceClassifier(ClassifierMixin, NetworkEstimator):
         results = [found.result for found in self._unions]
         if len(asked) == 1:
             return self._keep(results[0], points)
-        return self._keep(result_of_all(asked, results, self.layer_.network, stages.seconds), points)
+        certificates = [result.certificate for result in results if result.certificate is not None]
+        worst = worst_of(certificates) if len(certificates) == len(results) else None
+        joined = result_of_classes(
+            asked, results, network=self.layer_.network, certificate=worst, seconds=stages.seconds
+        )  # fmt: skip
+        return self._keep(joined, points)
+
+    def rows_needed(self, angle: float) -> int:
+        """Say how many rows would bring the error of the worst normal down to `angle`.
+
+        That error is ``certificate_.largest_angle``, in degrees, in coordinates in which inputs have spread 1. It falls
+        with one over the number of rows, as places of jumps do, as long as rows are like those of the fit.
+
+        Args:
+            angle: the wanted error, in degrees.
+
+        Returns:
+            The number of rows, held-out ones included. Estimated: limits of confidence fall a bit faster than the rate.
+
+        Raises:
+            InvalidInput: if `angle` is not positive, or no half space is claimed whose error could be told.
+        """
+        check_is_fitted(self)
+        if not (np.isfinite(angle) and angle > 0):
+            raise InvalidInput(f"rows_needed needs a positive angle, got {angle!r}.")
+        if self.outcome_ is Outcome.NOT_IDENTIFIED or self.certificate_ is None:
+            raise InvalidInput(
+                "rows_needed tells from errors of half spaces that are claimed, and none is: give more rows."
+            )
+        return int(np.ceil(self.result_.samples * self.certificate_.largest_angle / angle))
+
+    def _hidden(self, points: Points) -> np.ndarray:
+        """Distances to the half spaces, positive inside: more than the steps that the network has there."""
+        return points @ self.normals_.T - self.offsets_
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Answer with one number per sample, or per sample and class.
@@ -184,27 +227,6 @@ class _HalfspaceClassifier(ClassifierMixin, NetworkEstimator):
         if len(self._unions) == 1:
             return np.column_stack([1.0 - chances, chances])
         return chances / chances.sum(axis=1, keepdims=True)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Answer with the class of every sample."""
-        check_is_fitted(self)
-        decisions = self.decision_function(X)
-        return self.classes_[(decisions > 0).astype(int) if decisions.ndim == 1 else np.argmax(decisions, axis=1)]
-
-    def _check_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Points, np.ndarray, PerPoint]:
-        """Points, classes and weights of samples that count; keeps the classes."""
-        with wrong_use(self, X):
-            check_classes(y)
-            points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-            check_classification_targets(labels)
-            weights = _check_sample_weight(sample_weight, points, dtype=np.float64, ensure_non_negative=True)
-            # In units of the largest: sums of the largest floats are none any more.
-            weights = weights / weights.max() * compute_sample_weight(self.class_weight, labels)
-        counts = weights > 0
-        self.classes_ = np.unique(labels[counts])
-        if len(self.classes_) < 2:
-            raise InvalidInput("Classifier can't train when only one class is present: give samples of two classes.")
-        return np.asarray(points)[counts], np.asarray(labels)[counts], weights[counts]
 
 
 class HalfspaceUnionClassifier(_HalfspaceClassifier):

@@ -23,7 +23,7 @@ from scipy.special import expit, logit
 from unweave.activations import Activation
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points
 from unweave.networks.network import Layer, Network
-from unweave.result import Cost, Outcome, Result
+from unweave.result import Result
 from unweave.samples.hermite.inputs import Coordinates
 
 # Steps of a line search may go far out, where nothing changes any more.
@@ -241,30 +241,12 @@ class FoundUnion:
         return inside if self.is_second_inside else 1.0 - inside
 
 
-def result_of_all(
-    classes: np.ndarray,
-    results: Sequence[Result[Network, LowestLayerCertificate]],
-    network: Network,
-    seconds: dict[str, float],
-) -> Result[Network, LowestLayerCertificate]:
-    """Join what was found for every class against the others: the worst of it is what may be claimed of all."""
-    order = [Outcome.NOT_IDENTIFIED, Outcome.PARTLY_IDENTIFIED, Outcome.IDENTIFIED]
-    certificates = [result.certificate for result in results if result.certificate is not None]
-    worst = None
-    if len(certificates) == len(results):
-        joins = {"neurons": sum, "held_out": min, "confidence": min}
-        names = [each.name for each in fields(LowestLayerCertificate)]
-        worst = LowestLayerCertificate(
-            **{name: joins.get(name, max)([getattr(each, name) for each in certificates]) for name in names}
-        )
-    return Result(
-        min((result.outcome for result in results), key=order.index),
-        " ".join(f"{name}: {result.reason}" for name, result in zip(classes, results, strict=True)),
-        network,
-        worst,
-        tuple(each for result in results for each in result.diagnostics),
-        Cost(samples=results[0].samples, seconds=seconds),
-        tuple(dict.fromkeys(note for result in results for note in result.notes)),
+def worst_of(certificates: Sequence[LowestLayerCertificate]) -> LowestLayerCertificate:
+    """Say of several certificates what holds for all of them."""
+    joins = {"neurons": sum, "held_out": min, "confidence": min}
+    names = [each.name for each in fields(LowestLayerCertificate)]
+    return LowestLayerCertificate(
+        **{name: joins.get(name, max)([getattr(each, name) for each in certificates]) for name in names}
     )
 
 

@@ -79,7 +79,12 @@ UPPER_RULES = UpperFitRules()
 
 
 def fit_polynomial(
-    hidden: Hidden, labels: Labels, *, degree: int, rules: UpperFitRules = UPPER_RULES
+    hidden: Hidden,
+    labels: Labels,
+    *,
+    degree: int,
+    weights: PerPoint | None = None,
+    rules: UpperFitRules = UPPER_RULES,
 ) -> UpperPolynomial:
     """Least squares on all products of up to `degree` units that are active often enough.
 
@@ -87,6 +92,7 @@ def fit_polynomial(
         hidden: values of the units.
         labels: one per sample.
         degree: largest number of factors.
+        weights: of the squared errors; all alike if omitted.
         rules: which products get a coefficient.
     """
     units = hidden.shape[1]
@@ -100,16 +106,22 @@ def fit_polynomial(
             if np.count_nonzero(together) >= min(rules.least_active, max(len(labels) // 4, 1)):
                 terms.append(term)
     design = _design(hidden, tuple(terms))
+    if weights is not None:
+        roots = np.sqrt(weights)
+        design, labels = roots[:, None] * design, roots * labels
     coefficients = np.linalg.lstsq(design, labels, rcond=rules.rank_tol)[0]
     return UpperPolynomial(tuple(terms), coefficients)
 
 
-def fit_table(hidden: Hidden, labels: Labels, *, rules: UpperFitRules = UPPER_RULES) -> UpperTable:
+def fit_table(
+    hidden: Hidden, labels: Labels, *, weights: PerPoint | None = None, rules: UpperFitRules = UPPER_RULES
+) -> UpperTable:
     """The mean label of every pattern of steps, and least squares on single steps for the others."""
-    patterns, inverse, counts = np.unique(hidden > 0, axis=0, return_inverse=True, return_counts=True)
-    means = np.bincount(inverse.ravel(), weights=labels) / counts
+    given = np.ones(len(labels)) if weights is None else weights
+    patterns, inverse = np.unique(hidden > 0, axis=0, return_inverse=True)
+    means = np.bincount(inverse.ravel(), weights=given * labels) / np.bincount(inverse.ravel(), weights=given)
     values = {pattern.tobytes(): float(mean) for pattern, mean in zip(patterns, means, strict=True)}
-    return UpperTable(values, fit_polynomial(hidden, labels, degree=1, rules=rules))
+    return UpperTable(values, fit_polynomial(hidden, labels, degree=1, weights=weights, rules=rules))
 
 
 def _design(hidden: Hidden, terms: tuple[tuple[int, ...], ...]) -> Float64[np.ndarray, "points terms"]:

@@ -17,6 +17,7 @@ from unweave.learn.overparameterized.descent import GradientDescent
 from unweave.learn.overparameterized.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
 from unweave.learn.overparameterized.newton import GramLevenbergMarquardt, TrainingFit
 from unweave.learn.overparameterized.ridge import RidgeChoice, with_ridge
+from unweave.learn.weighed import WeighedSamples
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 
@@ -120,27 +121,37 @@ class OverparameterizedRegressor(NetworkRegressor):
         self.starts = starts
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> "OverparameterizedRegressor":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OverparameterizedRegressor":
         """Train on samples `X` with labels `y`.
 
+        Args:
+            X: samples.
+            y: their labels.
+            sample_weight: of their squared errors, which matter where labels are not met; samples of weight 0 are left
+                out. What is claimed counts every other one once.
+
         Raises:
-            InvalidInput: if a setting makes no sense, the samples are not finite numbers of the right shape, or their
-                powers are no floats.
+            InvalidInput: if a setting makes no sense, the samples are not finite numbers of the right shape, their
+                powers are no floats, or a weight is negative.
         """
         points, labels = self._check_samples(X, y)
         check_sizes(points, labels)
+        given = WeighedSamples.of(points, labels, self._check_weights(sample_weight, points))
+        points, labels = given.points, given.labels
         check_room(check_neurons(self.neurons), points)
         activation = activation_named(self.activation)
-        units = _Units.of(points, labels, has_bias=self.fit_bias)
+        units = _Units.of(given, has_bias=self.fit_bias)
         neurons = self._neurons(*units.points.shape)
         rng, stages = np.random.default_rng(seed_of(self.random_state)), Stages()
         with stages("training"):
             start, fit = self._best(units, activation, neurons, rng)
         with stages("certificate"):
-            raw, spectrum = units.in_their_units(fit.point), jacobian_spectrum(fit.point)
-            certificate = _certify(start, fit.point, raw, spectrum)
-            diagnostics = (*network_conditions(fit.point, spectrum), *sample_conditions(points, labels))
+            end, raw = fit.point.unweighed, units.in_their_units(fit.point)
+            spectrum = jacobian_spectrum(end)
+            certificate = _certify(start.unweighed, end, raw, spectrum)
+            diagnostics = (*network_conditions(end, spectrum), *sample_conditions(points, labels))
         outcome, reason = _verdict(certificate, fit.point, fit.steps, self.ridge_)
+        rows = len(points) + given.copies
         self.losses_, self.n_iter_ = fit.losses * units.label_scale**2, max(fit.steps, 1)
         return self._keep(
             Result(
@@ -149,8 +160,8 @@ class OverparameterizedRegressor(NetworkRegressor):
                 network=_network(raw, has_bias=self.fit_bias),
                 certificate=certificate,
                 diagnostics=diagnostics,
-                cost=Cost(samples=len(points), seconds=stages.seconds),
-                notes=_notes(self.fit_bias),
+                cost=Cost(samples=rows, seconds=stages.seconds),
+                notes=(*_notes(self.fit_bias), *given.notes),
             ),
             points,
         )
@@ -213,16 +224,20 @@ class _Units:
     centre: np.ndarray
     scale: np.ndarray
     label_scale: float
+    roots: np.ndarray | None
 
     @classmethod
-    def of(cls, X: np.ndarray, y: np.ndarray, *, has_bias: bool) -> "_Units":
+    def of(cls, given: WeighedSamples, *, has_bias: bool) -> "_Units":
+        X, y = given.points, given.labels
         # Without biases the origin is part of the model, and only scales may change.
         raw = np.hstack([X, np.ones((len(X), 1))]) if has_bias else X
         centre = np.append(X.mean(axis=0), 0.0) if has_bias else np.zeros(X.shape[1])
         scale = np.sqrt(np.mean((raw - centre) ** 2, axis=0))
         scale = np.where(scale > RULES.constant * np.max(np.abs(raw), axis=0), scale, 1.0)
         label_scale = root_mean_square(y) or 1.0
-        return cls((raw - centre) / scale, y / label_scale, raw, y, centre, scale, label_scale)
+        roots = None if given.weights is None else np.sqrt(given.weights)
+        labels = y / label_scale if roots is None else roots * y / label_scale
+        return cls((raw - centre) / scale, labels, raw, y, centre, scale, label_scale, roots)
 
     def in_their_units(self, point: TrainingPoint) -> TrainingPoint:
         """The same network on the samples as they came."""
@@ -231,7 +246,7 @@ class _Units:
         weights[:, -1] -= weights @ self.centre
         heights = self.label_scale * point.output_weights
         return replace(
-            point, points=self.raw_points, labels=self.raw_labels, output_weights=heights, weights=weights
+            point, points=self.raw_points, labels=self.raw_labels, output_weights=heights, weights=weights, roots=None
         )  # fmt: skip
 
 
@@ -247,7 +262,7 @@ def _random_start(
     if trains_outputs and not np.any(units.labels):
         heights = np.zeros(neurons)
     weights = rng.standard_normal((neurons, inputs)) / np.sqrt(inputs)
-    return TrainingPoint(units.points, units.labels, heights, weights, activation, trains_outputs)
+    return TrainingPoint(units.points, units.labels, heights, weights, activation, trains_outputs, units.roots)
 
 
 def _network(raw: TrainingPoint, *, has_bias: bool) -> Network:

@@ -38,6 +38,8 @@ class TrainingPoint:
         weights: W, one row per neuron.
         activation: the scalar function g.
         trains_outputs: whether v moves, too.
+        roots: square roots of the weights of the samples, by which answers are multiplied and labels were, so that the
+            squares of residuals are weighted; None if all samples count alike.
 
     Raises:
         InvalidInput: if shapes do not fit, or a number is not finite.
@@ -49,6 +51,7 @@ class TrainingPoint:
     weights: Weights
     activation: Activation
     trains_outputs: bool = True
+    roots: PerPoint | None = None
 
     def __post_init__(self) -> None:
         for name, ndim in (("points", 2), ("labels", 1), ("output_weights", 1), ("weights", 2)):
@@ -86,12 +89,12 @@ class TrainingPoint:
     @cached_property
     def hidden(self) -> Float64[Array, "points neurons"]:
         """Values of the hidden neurons."""
-        return self.activation(self.preactivations)
+        return self._weighed(self.activation(self.preactivations))
 
     @cached_property
     def scaled_slopes(self) -> Float64[Array, "points neurons"]:
         """Slopes of the hidden neurons times their output weights."""
-        return self.activation(self.preactivations, 1) * self.output_weights
+        return self._weighed(self.activation(self.preactivations, 1)) * self.output_weights
 
     @cached_property
     def residuals(self) -> Labels:
@@ -114,6 +117,19 @@ class TrainingPoint:
         return Network.shallow(
             self.weights, np.zeros(self.neurons), self.output_weights[None], np.zeros(1), self.activation
         )
+
+    def rows(self, chosen: Array) -> "TrainingPoint":
+        """The same network on some of the samples."""
+        roots = None if self.roots is None else self.roots[chosen]
+        return replace(self, points=self.points[chosen], labels=self.labels[chosen], roots=roots)
+
+    @property
+    def unweighed(self) -> "TrainingPoint":
+        """The same network where every sample counts once, as claims have it."""
+        return self if self.roots is None else replace(self, labels=self.labels / self.roots, roots=None)
+
+    def _weighed(self, values: Array) -> Array:
+        return values if self.roots is None else values * self.roots[:, None]
 
     def moved(self, step: Parameters) -> "TrainingPoint":
         """The point after adding `step` to the parameters."""
@@ -141,8 +157,8 @@ class TrainingPoint:
         outward, inward = self._split(direction)
         shift = self.points @ inward.T
         response = self.push_forward(direction)
-        slopes = self.activation(self.preactivations, 1)
-        bends = self.activation(self.preactivations, 2) * shift * self.output_weights
+        slopes = self._weighed(self.activation(self.preactivations, 1))
+        bends = self._weighed(self.activation(self.preactivations, 2)) * shift * self.output_weights
         inside = self.scaled_slopes * response[:, None] + (slopes * outward + bends) * self.residuals[:, None]
         outside = self.hidden.T @ response + (slopes * shift).T @ self.residuals
         return self._join(outside if self.trains_outputs else None, inside.T @ self.points) / self.samples

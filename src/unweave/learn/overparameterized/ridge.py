@@ -70,8 +70,8 @@ class RidgeChoice:
             weights = ridge_outputs(start.hidden[~held], start.labels[~held], np.array(self.ridges))
             errors += np.sum((start.hidden[held] @ weights.T - start.labels[held, None]) ** 2, axis=0)
         held = order == 0
-        met = meet(replace(start, points=start.points[~held], labels=start.labels[~held])).point
-        fresh = replace(met, points=start.points[held], labels=start.labels[held])
+        met = meet(start.rows(~held)).point
+        fresh = replace(start.rows(held), output_weights=met.output_weights, weights=met.weights)
         error = float(np.mean(fresh.residuals**2))
         is_met = error <= max(self.exact * float(np.var(fresh.labels)), float(np.min(errors)) / start.samples)
         return 0.0 if is_met else self.ridges[int(np.argmin(errors))]

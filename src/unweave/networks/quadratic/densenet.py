@@ -134,6 +134,10 @@ class QuadraticDenseNet:
         """Compute the features S of a level."""
         return self._forward(points)[1][level - FIRST_LEVEL]
 
+    def all_features(self, points: Points) -> Features:
+        """Compute the features of all levels, side by side."""
+        return np.hstack(self._forward(points)[1])
+
     def contribution(self, points: Points, level: int) -> PerPoint:
         """Compute what a level adds to the output."""
         part = self.levels[level - FIRST_LEVEL]
