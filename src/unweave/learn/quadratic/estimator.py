@@ -14,6 +14,7 @@ from unweave.learn.quadratic.fits import Fit, Samples, Trainer
 from unweave.learn.quadratic.optimality import SPECTRUM_RULES, Regime
 from unweave.learn.quadratic.selection import EXACT_FIT_RULES, RULES, Candidates, Choice, choose
 from unweave.learn.quadratic.train import DirectTraining, LocalSolver
+from unweave.learn.weighed import WeighedSamples
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 
@@ -85,18 +86,25 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         self.fit_bias = fit_bias
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> "QuadraticNetworkRegressor":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QuadraticNetworkRegressor":
         """Train on samples, one per row of X.
 
+        Args:
+            X: samples.
+            y: their labels.
+            sample_weight: of their squared errors, also where rows are held out; samples of weight 0 are left out. The
+                certificate is about the weighted loss.
+
         Raises:
-            InvalidInput: if the settings contradict each other or ask for too many neurons, or there are NaN or
-                infinite numbers, or such whose squares are.
+            InvalidInput: if the settings contradict each other or ask for too many neurons, there are NaN or infinite
+                numbers, or such whose squares are, or a weight is negative.
         """
         self._check_settings()
         points, labels = self._check_samples(X, y, fewest=1)
         check_sizes(points, labels)
         check_room(check_neurons(self.neurons), points)
-        samples, stages = Samples(points, labels, bool(self.fit_bias)), Stages()
+        given = WeighedSamples.of(points, labels, self._check_weights(sample_weight, points))
+        samples, stages = Samples.of(given, has_biases=bool(self.fit_bias)), Stages()
         rng = np.random.default_rng(seed_of(self.random_state))
         trainer = Trainer(samples, self.solver, rng, stages)
         best, fits = self._best(trainer)
@@ -105,7 +113,8 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         self.trained_ = best.trained
         self.matrix_ = best.problem.matrix_of(best.trained.weights)
         outcome, reason = verdict(best.certificate, best.problem)
-        cost, notes = Cost(samples=len(points), seconds=stages.seconds), notes_of(best, fits)
+        cost = Cost(samples=len(given.points) + given.copies, seconds=stages.seconds)
+        notes = (*notes_of(best, fits), *given.notes)
         network = self._network(best)
         return self._keep(
             Result(outcome, reason, network, best.certificate, best.diagnostics, cost, notes=notes), points

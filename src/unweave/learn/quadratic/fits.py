@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from unweave.arrays import PerNeuron, Points, packed_size
+from unweave.arrays import PerNeuron, PerPoint, Points, packed_size
 from unweave.learn.base import Stages
 from unweave.learn.quadratic.certificate import (
     OptimalityCertificate,
@@ -22,6 +22,7 @@ from unweave.learn.quadratic.ridge import RidgeSystem
 from unweave.learn.quadratic.search import Ending, TrainedWeights
 from unweave.learn.quadratic.selection import Choice
 from unweave.learn.quadratic.train import DirectTraining, LocalSolver, train
+from unweave.learn.weighed import WeighedSamples
 from unweave.result import Diagnostic
 
 
@@ -50,30 +51,44 @@ class Fit:
 class Samples:
     """Samples in all the units that fits need, each made when it is first needed.
 
+    A quadratic form of ``s x`` is s^2 times that of x, so that samples which count w times are ``w^(1/4) x`` and
+    ``w^(1/2) y``, with ``w^(1/4)`` for their constant.
+
     Args:
         points: as they came.
-        labels: one per point.
+        labels: one per point, multiplied by the squares of the sizes.
         has_biases: whether neurons have biases.
+        sizes: fourth roots of the weights of samples; None if all count alike.
     """
 
     points: Points
     labels: Labels
     has_biases: bool
+    sizes: PerPoint | None = None
+
+    @classmethod
+    def of(cls, given: WeighedSamples, *, has_biases: bool) -> "Samples":
+        """Give samples the sizes of their weights."""
+        if given.weights is None:
+            return cls(given.points, given.labels, has_biases)
+        roots = np.sqrt(given.weights)
+        return cls(given.points, roots * given.labels, has_biases, np.sqrt(roots))
 
     @cached_property
     def lifted(self) -> Points:
         """Points with a last column of ones, if there are biases."""
-        return np.column_stack([self.points, np.ones(len(self.points))]) if self.has_biases else self.points
+        lifted = np.column_stack([self.points, np.ones(len(self.points))]) if self.has_biases else self.points
+        return lifted if self.sizes is None else self.sizes[:, None] * lifted
 
     @cached_property
     def white(self) -> Frame:
         """White coordinates, for fits without a ridge."""
-        return Frame.of(self.points, self.labels, has_biases=self.has_biases)
+        return Frame.of(self.points, self.labels, has_biases=self.has_biases, sizes=self.sizes)
 
     @cached_property
     def standard(self) -> Frame:
         """Standardised inputs, for fits with a ridge."""
-        return Frame.standardised(self.points, self.labels, has_biases=self.has_biases)
+        return Frame.standardised(self.points, self.labels, has_biases=self.has_biases, sizes=self.sizes)
 
     @cached_property
     def system(self) -> RidgeSystem:
@@ -135,6 +150,9 @@ class Trainer:
                 is_spanned=is_spanned,
                 trace=choice.trace,
             )
+        if self.samples.sizes is not None:
+            # That theorem is about Gaussian points, which those with sizes are not.
+            certificate = replace(certificate, planted_bound=np.inf)
         history = tuple(frame.unit**2 * loss for loss in trained.history)
         trained = replace(trained, weights=weights, loss=certificate.loss, history=history)
         return Fit(given, problem.span, trained, certificate, diagnostics, choice)

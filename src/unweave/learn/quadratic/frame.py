@@ -46,6 +46,7 @@ class Frame:
         labels: Labels,
         *,
         has_biases: bool,
+        sizes: PerPoint | None = None,
         absent: float = 4.0,
         present: float = 32.0,
         enough: float = 1e-13,
@@ -56,6 +57,7 @@ class Frame:
             points: one per row.
             labels: one per point.
             has_biases: whether neurons have biases.
+            sizes: of the points, by which they, their constants among them, are multiplied; labels are theirs.
             absent: singular values of inputs up to this many roundings of a typical row are those of columns that
                 depend on each other: twice the 2.1 that were the most in 19,330 planted dependences.
             present: from this many roundings of the largest one on, or as many as there are rows or columns, which is
@@ -65,6 +67,7 @@ class Frame:
                 not nearly agree stay below.
         """
         centre, shifted = _centred(points) if has_biases else (np.zeros(points.shape[1]), points)
+        shifted = shifted if sizes is None else shifted * sizes[:, None]
         largest = np.max(np.abs(shifted), axis=0).astype(float)
         # Powers of two, by which division is exact.
         scales = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))
@@ -77,12 +80,14 @@ class Frame:
         blur = blur if np.all(kept | is_absent) else np.full(len(points), np.inf)
         if has_biases or white.shape[1] == 0:
             # Points that are all zero keep one direction, so that there is a problem.
-            white = np.column_stack([white, np.full(len(points), 1.0 if has_biases else 0.0)])
+            white = np.column_stack([white, (np.ones(len(points)) if sizes is None else sizes) * has_biases])
         unit = root_mean_square(labels) or 1.0
         return cls(white, labels / unit, blur, to_white / scales, centre, unit, has_biases)
 
     @classmethod
-    def standardised(cls, points: Points, labels: Labels, *, has_biases: bool) -> "Frame":
+    def standardised(
+        cls, points: Points, labels: Labels, *, has_biases: bool, sizes: PerPoint | None = None
+    ) -> "Frame":
         """Centre if there are biases, and scale columns to mean square 1: the units in which forms are shrunk.
 
         White coordinates would make the faint directions of columns that nearly agree as cheap as all others.
@@ -95,6 +100,9 @@ class Frame:
         blur = 2 * EPS * np.linalg.norm(found, axis=1) + lost
         if has_biases:
             found = np.column_stack([found, np.ones(len(points))])
+        if sizes is not None:
+            found = sizes[:, None] * found
+            blur = sizes * blur + EPS * np.linalg.norm(found, axis=1)
         unit = root_mean_square(labels) or 1.0
         return cls(found, labels / unit, blur, np.diag(1 / scales), centre, unit, has_biases)
 

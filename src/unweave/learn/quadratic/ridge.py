@@ -63,10 +63,12 @@ class SquareSums:
 
     def forms(self, ridges: Ridges, *, inputs: int, has_constant: bool) -> Forms:
         """One optimal form per ridge; of those that are optimal without any, the smallest."""
-        mean, label = self.total / self.rows, self.labels / self.rows
         matrix, slope = self.gram / self.rows, self.moments / self.rows
+        # The last product is the square of the constant, which is 1 unless points have sizes.
+        constant = matrix[-1, -1] if has_constant else 1.0
+        mean, label = matrix[:, -1] / constant, slope[-1] / constant
         if has_constant:
-            matrix, slope = matrix - np.outer(mean, mean), slope - label * mean
+            matrix, slope = matrix - constant * np.outer(mean, mean), slope - constant * label * mean
         values, vectors = scipy.linalg.eigh(matrix)
         packed = vectors @ _shrunk(values, vectors.T @ slope, ridges)
         forms = unpack(packed.T, inputs)
@@ -79,14 +81,17 @@ class SquareSums:
 def forms_by_rows(points: Points, labels: Labels, ridges: Ridges, *, has_constant: bool) -> Forms:
     """The same as `SquareSums.forms` from one equation per point, for fewer points than products of inputs."""
     gram = (points @ points.T) ** 2
-    mean, label = np.mean(gram, axis=0), float(np.mean(labels)) if has_constant else 0.0
-    if has_constant:
-        gram = gram - mean - mean[:, None] + np.mean(mean)
+    # The square of the constant, as a direction: without it, what is left of labels and squares has no constant part.
+    constant = points[:, -1] ** 2 / np.linalg.norm(points[:, -1] ** 2) if has_constant else np.zeros(len(points))
+    mean, label = gram @ constant, float(labels @ constant)
+    gram = gram - np.outer(mean, constant) - np.outer(constant, mean)
+    gram += float(mean @ constant) * np.outer(constant, constant)
     values, vectors = scipy.linalg.eigh(gram / len(points))
-    factors = vectors @ _shrunk(values, vectors.T @ (labels - label), ridges) / len(points)
+    factors = vectors @ _shrunk(values, vectors.T @ (labels - label * constant), ridges) / len(points)
+    factors -= np.outer(constant, constant @ factors)
     forms = np.stack([(points.T * each) @ points for each in factors.T])
     if has_constant:
-        forms[:, -1, -1] = label - mean @ factors
+        forms[:, -1, -1] = (label - mean @ factors) / np.linalg.norm(points[:, -1] ** 2)
     return forms
 
 
@@ -152,14 +157,16 @@ class RidgeEvidence:
 def ridge_evidence(test: OptimalityTest, matrix: Matrix, ridge: float, *, has_constant: bool) -> RidgeEvidence:
     """Bound the smallest penalised loss from below by its dual, for all points within their rounding errors.
 
-    Every z, of sum 0 if there is a constant, gives the bound
+    Every z, with nothing along the squares of constants if there are any, gives the bound
     ``-<z, y> - (n/2) |z|^2 - |sum_i z_i x_i x_i^T|^2 / (2 ridge)``; residuals over n give the best one.
     """
     problem = test.problem
     residuals = problem.form_values(matrix) - problem.labels
     penalised = _without_constant(matrix, has_constant=has_constant)
     slope = problem.weighted_squares(residuals) / problem.samples + ridge * penalised
-    multipliers = (residuals - (np.mean(residuals) if has_constant else 0.0)) / problem.samples
+    constant = problem.points[:, -1] ** 2 if has_constant else np.zeros(problem.samples)
+    share = float(residuals @ constant) / (float(constant @ constant) or 1.0)
+    multipliers = (residuals - share * constant) / problem.samples
     squares = np.sum(problem.points**2, axis=1)
     blur = np.zeros(problem.samples) if test.blur is None else test.blur
     errors = square_errors(problem.points, blur) + 4 * EPS * np.sqrt(problem.samples) * squares
