@@ -64,7 +64,8 @@ class FrameSource(Source):
         # Libraries raise errors of many kinds for columns that Arrow does not have.
         except Exception as error:
             raise InvalidInput(f"{NAME} can't be read as Arrow data: {on_one_line(error)}.") from error
-        raise InvalidInput(f"samples need a DataFrame with named columns, got {type(self.frame).__name__}.")
+        advice = ": collect it first" if hasattr(self.frame, "collect") else ""
+        raise InvalidInput(f"samples need a DataFrame with named columns, got {type(self.frame).__name__}{advice}.")
 
     @cached_property
     def _columns(self) -> Columns:

@@ -170,9 +170,10 @@ def test_hidden_neurons_are_features_for_what_comes_next(name: str) -> None:
     points, labels = samples(estimator)
     hidden = estimator.fit(points, labels).transform(points)
     assert hidden.shape == (ROWS, len(estimator.get_feature_names_out()))
-    framed = estimator.set_output(transform="pandas").transform(points)
-    assert framed.columns.tolist() == estimator.get_feature_names_out().tolist()
-    np.testing.assert_array_equal(framed.to_numpy(), hidden)
+    for library in ("pandas", "polars"):
+        table = estimator.set_output(transform=library).transform(points)
+        assert list(table.columns) == estimator.get_feature_names_out().tolist()
+        np.testing.assert_array_equal(table.to_numpy(), hidden)
     if name in ("QuadraticNetworkRegressor", "OverparameterizedRegressor"):
         above = estimator.network_.layers[1]
         np.testing.assert_allclose((above.weights @ hidden.T)[0] + above.biases, estimator.predict(points), atol=1e-9)
