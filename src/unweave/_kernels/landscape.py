@@ -223,6 +223,8 @@ def _function(activation: Activation | Function) -> tuple[Function, tuple[float,
     law = activation.rewriting
     if law is not None and law.base.name in FUNCTIONS:
         return FUNCTIONS[law.base.name], (law.inner, law.outer, law.offset)
+    if activation.name == "step":
+        raise InvalidInput("a step has no slope, which every search for a minimum follows: name another activation.")
     function = FUNCTIONS.get(activation.name) or _family(activation.name)
     if function is None:
         raise InvalidInput(

@@ -179,7 +179,7 @@ def test_figure_four_is_followed(tmp_path: Path, capsys: pytest.CaptureFixture) 
         (["--figure", "2a", "--neurons", "3:4"], "leave out --neurons"),
         (["--figure", "4a", "--search", "gradient"], "leave out --search"),
         (["--steps", "5"], "--steps belongs to --figure 4a"),
-        (["--activation", "step"], "the compiled batch knows"),
+        (["--activation", "step"], "a step has no slope"),
         (["--activation", "nonsense"], "unknown activation"),
         (["--scheduler", "processes:no"], "a scheduler needs to be"),
     ],

@@ -37,6 +37,8 @@ def test_no_transition_is_drawn_without_a_curve() -> None:
 
     figure = draw_landscape(curve_of({8: 2, 9: 2}))
     assert len(figure.legends[0].get_texts()) == 3
+    # Numbers of neurons are whole.
+    assert all(tick == int(tick) for tick in figure.axes[0].get_xticks())
 
 
 def test_intervals_are_drawn_around_shares() -> None:
@@ -65,7 +67,18 @@ def test_a_phase_diagram_says_every_share(is_crossed: bool, tmp_path: Path) -> N
     assert np.allclose(crossing + 1.0, diagram.crossings, equal_nan=True)
     assert np.all(np.isfinite(crossing)) == is_crossed
     assert equal[0] == pytest.approx(10 / 5 - 1)
+    told = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert ("half of the networks" in told) == is_crossed
     figure.savefig(tmp_path / "diagram.png")
+
+
+def test_a_phase_diagram_names_no_line_that_it_does_not_show() -> None:
+    from unweave.reports.pictures.landscape import draw_phase_diagram
+
+    nowhere = PhaseDiagram((1, 2), (5, 6), tuple(curve_of({1: 0, 2: 0}) for _ in range(2)))
+    assert not draw_phase_diagram(nowhere, samples=100).legends
+    equal = draw_phase_diagram(nowhere, samples=10)
+    assert [text.get_text() for text in equal.legends[0].get_texts()] == ["neurons x inputs = 10 samples"]
 
 
 def test_activations_are_drawn() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 
 from unweave.explore.landscape.figures import ActivationFigure
 from unweave.explore.landscape.logistic import LogisticFit
@@ -41,6 +42,7 @@ def draw_landscape(curve: LandscapeCurve, *, reference: float | None = None) -> 
         axes.axvline(reference, color=QUIET, linestyle=":", label=f"published: {reference:.1f}")
     fixed = curve.points[0].inputs if curve.varied == "neurons" else curve.points[0].neurons
     axes.set_xlabel(f"{curve.varied} ({'inputs' if curve.varied == 'neurons' else 'neurons'}: {fixed})")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("share")
     axes.set_ylim(-0.04, 1.04)
     # Curves begin low on the left and end high on the right, so that the legend stands beside them.
@@ -68,16 +70,20 @@ def draw_phase_diagram(diagram: PhaseDiagram, *, samples: int) -> Figure:
         place = {"ha": "right", "va": "top", "fontsize": "x-small", "path_effects": outline, "zorder": 4}
         axes.text(column + 0.46, row + 0.44, f"{shares[row, column]:.0%}", color=shade, **place)
     crossings = np.interp(diagram.crossings, diagram.neurons, across, left=np.nan, right=np.nan)
-    axes.plot(crossings, up, "o-", color=ACCENT, markeredgecolor="white", label="half of the networks")
+    axes.plot(
+        crossings, up, "o-", color=ACCENT, markeredgecolor="white", label=_if_seen("half of the networks", crossings)
+    )
     equal = np.interp(samples / np.array(diagram.inputs), diagram.neurons, across, left=np.nan, right=np.nan)
-    axes.plot(equal, up, "--", color="white", linewidth=2, label=f"neurons x inputs = {samples} samples")
+    words = _if_seen(f"neurons x inputs = {samples} samples", equal)
+    axes.plot(equal, up, "--", color="white", linewidth=2, label=words)
     axes.set_xticks(across, [str(each) for each in diagram.neurons])
     axes.set_yticks(up, [str(each) for each in diagram.inputs])
     axes.set_xlabel("neurons")
     axes.set_ylabel("inputs")
     figure.colorbar(image, label="share of networks with all runs at a global minimum")
-    legend = figure.legend(fontsize="small", loc="outside upper center", ncols=2, facecolor="#94a3b8")
-    legend.get_frame().set_linewidth(0)
+    if any(np.any(np.isfinite(each)) for each in (crossings, equal)):
+        legend = figure.legend(fontsize="small", loc="outside upper center", ncols=2, facecolor="#94a3b8")
+        legend.get_frame().set_linewidth(0)
     return figure
 
 
@@ -114,6 +120,11 @@ def draw_trainings(curves: Sequence[TrainingCurves]) -> Figure:
     figure.legend(frameon=False, fontsize="small", loc="outside right upper")
     plain(axes)
     return figure
+
+
+def _if_seen(words: str, places: np.ndarray) -> str:
+    """What a legend says of a line; nothing if all of it is outside of the picture."""
+    return words if np.any(np.isfinite(places)) else "_"
 
 
 def _crossing(fit: LogisticFit) -> str:

@@ -246,5 +246,5 @@ def test_wrong_use_is_refused() -> None:
         explore(SMALL, neurons=0, inputs=3)
     with pytest.raises(InvalidInput, match="at least one sample"):
         LandscapeDesign(SHARP, starts=0)
-    with pytest.raises(InvalidInput, match="give a function"):
+    with pytest.raises(InvalidInput, match="a step has no slope"):
         explore(replace(SMALL, activation=STEP), neurons=2, inputs=3)
