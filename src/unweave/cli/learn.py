@@ -185,7 +185,11 @@ class Relu(Learner):
         bool, typer.Option("--standard", help="The inputs are standard Gaussian: mean 0 and covariance 1 are known.")
     ] = False
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Sum moments on this Dask cluster, such as tcp://host:8786.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Where moments are summed: processes, processes:4, or a Dask scheduler such as tcp://host:8786.",
+        ),
     ] = None
 
     def learn(self, request: LearnRequest, reading: Reading) -> ResultWithPicture:
@@ -193,8 +197,8 @@ class Relu(Learner):
         import numpy as np
 
         from unweave.learn.relu_network.estimator import ReluLearner
+        from unweave.samples.engines import engine_at
         from unweave.samples.sources import WatchedSource
-        from unweave.samples.sums import engine_at
 
         source = request.source()
         names, reading.total = source.input_names, source.rows_about
@@ -204,7 +208,7 @@ class Relu(Learner):
             covariance=np.eye(len(names)) if self.standard else None,
         )
         with engine_at(self.scheduler) as engine:
-            # On a cluster, pieces are read elsewhere.
+            # With workers, pieces are read elsewhere.
             read = WatchedSource(source, reading) if engine is None else source
             found, _ = learner(read, inputs=len(names), seed=request.seed, engine=engine, progress=reading.tell)
         return ResultWithPicture(replace(found, input_names=names))

@@ -4,13 +4,12 @@ Every other row goes to the even half, the rest to the odd one. The halves are i
 what they say estimates the error of what all rows say: the errors of both halves are independent and equally large, so
 that ``(e - o) / 2`` has the covariance of the error of ``(e + o) / 2``.
 
-`accumulate` runs a statistic over a source, in this process or on the workers of a Dask cluster
-(``pip install 'unweave[dask]'``).
+`accumulate` runs a statistic over a source, in this process, on the workers of a Dask cluster
+(``pip install 'unweave[dask]'``), or on those of `engines.py`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
@@ -20,7 +19,7 @@ from jaxtyping import Float64, Int
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput, WorkersFailed
-from unweave.jobs import dask_client, deaths_told
+from unweave.jobs import deaths_told
 from unweave.samples.sources import Chunk, HeldPiece, Labels, Source, SourcePiece, check_chunk
 
 Moments = TypeVar("Moments")
@@ -313,16 +312,6 @@ class DaskCluster(Engine):
             groups = [parts[first : first + BRANCHES] for first in range(0, len(parts), BRANCHES)]
             parts = [self.client.submit(merge_all, *group, pure=False) for group in groups]
         return parts[0]
-
-
-@contextmanager
-def engine_at(scheduler: str | None) -> Iterator[DaskCluster | None]:
-    """Connect to the cluster whose scheduler has this address; None, for this process, without one."""
-    if scheduler is None:
-        yield None
-        return
-    with dask_client(scheduler) as client:
-        yield DaskCluster(client)
 
 
 def accumulate(source: Source, statistic: Statistic[Moments], *, engine: Engine | None = None) -> Sums[Moments]:

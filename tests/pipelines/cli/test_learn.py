@@ -99,6 +99,14 @@ def test_sums_may_come_from_a_cluster(samples: Path) -> None:
         assert run(["learn", "relu", str(samples), "--target", "y", "--scheduler", address, "--quiet"]) == 0
 
 
+def test_sums_may_come_from_processes(samples: Path, capsys: pytest.CaptureFixture) -> None:
+    asked = ["learn", "relu", str(samples), "--target", "y", "--quiet"]
+    assert run([*asked, "--scheduler", "processes:2"]) == 0
+    capsys.readouterr()
+    assert run([*asked, "--scheduler", "threads"]) == 2
+    assert "there is no Dask scheduler at threads" in capsys.readouterr().err
+
+
 def written(path: Path, points: np.ndarray, labels: np.ndarray) -> str:
     columns = {f"x{k}": points[:, k] for k in range(points.shape[1])} | {"y": labels}
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
