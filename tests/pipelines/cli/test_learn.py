@@ -99,6 +99,7 @@ def test_sums_may_come_from_a_cluster(samples: Path) -> None:
         assert run(["learn", "relu", str(samples), "--target", "y", "--scheduler", address, "--quiet"]) == 0
 
 
+@pytest.mark.slow
 def test_sums_may_come_from_processes(samples: Path, capsys: pytest.CaptureFixture) -> None:
     asked = ["learn", "relu", str(samples), "--target", "y", "--quiet"]
     assert run([*asked, "--scheduler", "processes:2"]) == 0
