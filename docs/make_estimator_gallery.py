@@ -56,11 +56,11 @@ HEAD = """# Which estimator?
 <!-- Written by docs/make_estimator_gallery.py from the files of docs/which-estimator: change those. -->
 
 All of them are made for labels of a network of their kind, which they recover with a certificate. This page is about
-the other use: tables as they come, and predictions of rows that were held out. On the left of every picture is the mean
-score of ten random splits (a quarter of the rows held out), with its standard error, beside estimators of scikit-learn
-whose settings are cross-validated or the defaults; the best of these is named by the same held-out rows, which flatters
-it a little. Differences of less than two standard errors are chance. On the right is what the estimator tells beyond its predictions. All columns are standardised. Everything
-is made by
+the other use: tables as they come, and predictions of rows that were held out. On the left of every picture is the
+mean score of ten random splits (a quarter of the rows held out), with its standard error, beside estimators of scikit-
+learn whose settings are cross-validated or the defaults; the best of these is named by the same held-out rows, which
+flatters it a little. Differences of less than two standard errors are chance. On the right is what the estimator tells
+beyond its predictions. All columns are standardised. Everything is made by
 
 ```sh
 python docs/make_estimator_gallery.py --run
