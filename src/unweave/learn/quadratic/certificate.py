@@ -352,7 +352,10 @@ def planted_bound(test: OptimalityTest, state: State, curvature: float) -> float
 
 
 def sharp_planted_bound(test: OptimalityTest, state: State) -> float:
-    """``L <= (1/4) <W, grad> + (1/2) max(0, -lambda_min(R)) T`` for labels of a network of the same sign."""
+    """``L <= (1/4) <W, grad> + (1/2) max(0, -lambda_min(R)) T`` for labels of a network of the same sign.
+
+    The sharp form of the bound of [soltanolkotabi, Thm. 2.2].
+    """
     if test.regime is not Regime.ONE_SIGNED:
         return np.inf
     below = _wrong_eigenvalue(test.problem, state)
