@@ -159,6 +159,7 @@ class Examined:
             is_box=probe.answers.is_box,
             drawn_vertices=0 if network.inputs <= VERTICES.most_inputs else VERTICES.drawn,
             is_constant=network.widths == (0,) and (slope < constant_slope or bool(np.all(np.isinf(spreads)))),
+            changes_rarely=probe.changes_rarely,
             is_rounded=bool(np.any(probe.may_hide_changes)),
             coarseness=said,
             misfit=candidate.start.misfit,
