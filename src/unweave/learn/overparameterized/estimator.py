@@ -10,13 +10,14 @@ import scipy.linalg
 from unweave.activations import Activation, activation_named
 from unweave.arrays import root_mean_square
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_room, check_sizes, seed_of
+from unweave.learn.base import NetworkRegressor, check_neurons, check_room, check_sizes, seed_of
 from unweave.learn.overparameterized.certificates import certify_local_convergence, certify_zero_error
 from unweave.learn.overparameterized.conditions import RULES, network_conditions, sample_conditions
 from unweave.learn.overparameterized.descent import GradientDescent
 from unweave.learn.overparameterized.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
 from unweave.learn.overparameterized.newton import GramLevenbergMarquardt, TrainingFit
 from unweave.learn.overparameterized.ridge import RidgeChoice, with_ridge
+from unweave.learn.stages import Stages
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 
