@@ -14,7 +14,6 @@ import typer.main
 from jsonschema import Draft202012Validator
 
 import unweave
-from correction_models import small_images
 from shown_reports import identification, planted
 from unweave.cli import run
 from unweave.cli.app import app
@@ -95,6 +94,8 @@ def files(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def write_all() -> None:
+    from correction_models import small_images
+
     rng = np.random.default_rng(0)
     general_network(rng, inputs=5, neurons=3).save("secret.safetensors")
     unweave.identify("secret.safetensors", journal="answers.sqlite")

@@ -1,7 +1,5 @@
 from dataclasses import replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -93,6 +91,8 @@ def test_families_carry_their_numbers(activation: Activation, seed: int) -> None
 
 @pytest.mark.parametrize("beta", [1.0, 10.0])
 def test_the_fast_softplus_is_exact(beta: float) -> None:
+    import jax
+
     t = np.linspace(-40.0, 40.0, 4_001)
     with kernel.double_precision():
         value, slope = jax.jvp(kernel._softplus, (beta * t,), (np.ones_like(t),))
@@ -162,6 +162,8 @@ def test_more_runs_than_a_batch_holds_are_all_trained(seed: int, monkeypatch: py
 
 @pytest.mark.parametrize("flag", [True, False])
 def test_the_global_flag_of_jax_does_not_matter(flag: bool, seed: int) -> None:
+    import jax
+
     with jax.enable_x64(flag):
         found = explore(SMALL, neurons=6, inputs=5, seed=seed)
     assert np.array_equal(found.losses, explore(SMALL, neurons=6, inputs=5, seed=seed).losses)
@@ -217,6 +219,8 @@ def test_training_curves_fall_to_the_tolerance(seed: int) -> None:
 
 
 def test_a_function_of_jax_serves_as_activation(seed: int) -> None:
+    import jax.numpy as jnp
+
     design = replace(SMALL, activation=lambda t: jnp.maximum(t, 0.1 * t))
     assert explore(design, neurons=12, inputs=6, seed=seed).losses.shape == (2, 3)
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.multiclass import OneVsRestClassifier
 
 from halfspace_samples import largest_angle
 from unweave.learn import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
@@ -40,6 +39,8 @@ def test_a_class_far_from_the_centre_may_be_the_convex_one(seed: int) -> None:
 
 def test_one_versus_the_rest_is_scored_by_its_predictions(seed: int) -> None:
     """audit A11: one of three classes that linear functions decide is an intersection of two half spaces."""
+    from sklearn.multiclass import OneVsRestClassifier
+
     rng = np.random.default_rng(seed)
     points, slopes = rng.standard_normal((300, 3)), rng.standard_normal((3, 3))
     labels = np.argmax(points @ slopes.T, axis=1)

@@ -1,9 +1,5 @@
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.datasets import load_diabetes
-from sklearn.linear_model import Ridge
-from sklearn.model_selection import train_test_split
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.overparameterized.descent import GradientDescent
@@ -86,6 +82,8 @@ def test_conflicting_and_constant_and_few_samples_are_named(seed: int) -> None:
 
 
 def test_gradient_descent_is_a_solver_too(seed: int) -> None:
+    from sklearn.base import clone
+
     X, y = random_samples(seed, samples=12)
     solver = GradientDescent(is_adaptive=True, steps=3_000, loss_tol=1e-8)
     model = OverparameterizedRegressor(60, activation="tanh", solver=solver, starts=1, random_state=seed).fit(X, y)
@@ -119,6 +117,9 @@ def test_samples_that_are_not_numbers_are_refused(seed: int) -> None:
 
 @pytest.mark.parametrize("split", range(3))
 def test_real_labels_are_never_worse_than_their_mean(split: int) -> None:
+    from sklearn.datasets import load_diabetes
+    from sklearn.model_selection import train_test_split
+
     points, labels = load_diabetes(return_X_y=True)
     points, fresh, labels, truth = train_test_split(points, labels, random_state=split)
     model = OverparameterizedRegressor(random_state=0).fit(points, labels)
@@ -138,6 +139,8 @@ def test_exact_labels_are_met(seed: int) -> None:
 
 
 def test_a_ridge_is_that_of_scikit_learn(seed: int) -> None:
+    from sklearn.linear_model import Ridge
+
     X, y = random_samples(seed)
     model = OverparameterizedRegressor(25, ridge=0.1, fit_bias=False, random_state=seed).fit(X, y)
     hidden = np.logaddexp(0.0, 10 * X @ model.network_.layers[0].weights.T) / 10

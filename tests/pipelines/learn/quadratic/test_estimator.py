@@ -3,7 +3,6 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.exceptions import SkipTestWarning
 
 from squares import planted_rank, random_labels
 from unweave.exceptions import InvalidInput, NotIdentified
@@ -30,6 +29,7 @@ ROUGH = LiftedSemidefinite(steps=20, first_round=20, finish=TrustRegion(steps=2,
     ids=["defaults", "fit_bias", "few steps"],
 )
 def test_scikit_learn_accepts_the_estimator(estimator: QuadraticNetworkRegressor) -> None:
+    from sklearn.exceptions import SkipTestWarning
     from sklearn.utils.estimator_checks import check_estimator
 
     with warnings.catch_warnings():

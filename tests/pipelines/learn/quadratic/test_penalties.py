@@ -2,12 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from sklearn.datasets import load_diabetes
-from sklearn.linear_model import Ridge, RidgeCV
-from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from unweave.exceptions import InvalidInput
 from unweave.learn import QuadraticNetworkRegressor
@@ -45,6 +39,9 @@ def test_held_out_rows_choose_both_signs_for_a_noisy_teacher_of_both(seed: int) 
 
 def test_a_ridge_is_that_of_scikit_learn(seed: int) -> None:
     """Features of standardised inputs in the same metric: off-diagonal products count once for two entries."""
+    from sklearn.linear_model import Ridge
+    from sklearn.preprocessing import StandardScaler
+
     rng = np.random.default_rng(seed)
     points, labels = rng.standard_normal((50, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, 0], rng.standard_normal(50)
     model = QuadraticNetworkRegressor(signs="both", ridge=0.1, fit_bias=True).fit(points, labels)
@@ -75,6 +72,8 @@ def test_the_certified_loss_is_that_of_predict(columns: int, offset: float, seed
 
 
 def test_a_trace_penalty_is_the_smallest_of_loss_plus_mean_output(seed: int) -> None:
+    from scipy.optimize import minimize
+
     points, labels, _, _ = noisy(seed, samples=40, inputs=4, noise=0.5)
     model = QuadraticNetworkRegressor(signs="positive", trace_penalty=0.2).fit(points, labels)
     weight = 0.2 * np.sqrt(np.mean(labels**2))
@@ -120,6 +119,12 @@ def test_large_noisy_samples_need_one_gram_matrix(seed: int) -> None:
 
 @pytest.mark.slow
 def test_real_labels_are_predicted_as_well_as_by_polynomial_ridge() -> None:
+    from sklearn.datasets import load_diabetes
+    from sklearn.linear_model import RidgeCV
+    from sklearn.model_selection import train_test_split
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
     points, labels = load_diabetes(return_X_y=True)
     points, fresh, labels, truth = train_test_split(points, labels, random_state=1)
     model = QuadraticNetworkRegressor(fit_bias=True).fit(points, labels)

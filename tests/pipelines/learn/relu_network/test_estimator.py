@@ -5,8 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
 
 from unweave import match
 from unweave.activations import RELU, activation_named
@@ -288,6 +286,8 @@ def test_the_same_seed_gives_the_same_network(seed: int) -> None:
 
 
 def test_works_in_a_grid_search_and_survives_pickling(seed: int) -> None:
+    from sklearn.model_selection import GridSearchCV
+
     _, points, labels = samples(seed, inputs=3, neurons=2, rows=1_000)
     search = GridSearchCV(ReluNetworkRegressor(random_state=0), {"neurons": [1, 2]}, cv=2).fit(points, labels)
     assert search.best_score_ > 0.999
@@ -366,6 +366,8 @@ def test_other_inputs_are_no_obstacle(kind: str, seed: int) -> None:
 
 
 def test_few_rows_still_give_a_good_predictor(seed: int) -> None:
+    from sklearn.linear_model import LinearRegression
+
     truth, points, labels = samples(seed, inputs=10, neurons=6, rows=400, noise=0.1)
     fresh = np.random.default_rng([seed, 1]).standard_normal((5_000, 10))
     errors = fitted(points, labels).predict(fresh) - truth(fresh)[:, 0]
