@@ -69,9 +69,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True)
 def torch_seeds_what_is_there() -> Iterator[None]:
-    """Seed the generator of the CPU alone where there is no accelerator: for each kind torch would note the stack."""
+    """Seed the generator of the CPU alone where there is no accelerator: for each kind torch would note the stack.
+
+    A test that is the first one to import torch goes without.
+    """
     torch = sys.modules.get("torch")
     if CHECKS_ALL or torch is None or torch.cuda.is_available() or torch.backends.mps.is_available():
         yield

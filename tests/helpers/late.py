@@ -5,18 +5,23 @@ from typing import Any
 
 
 class LateModule:
-    """Stands for a module until then; in annotations of what is defined at the top of a file its names are quoted."""
+    """Stands for a module until then; annotations at the top of a file quote its names.
+
+    It can't be changed: whoever patches the module names it, as in ``monkeypatch.setattr("torch.cuda.is_available", ...)``.
+    """
+
+    __slots__ = ("_name",)
 
     def __init__(self, name: str) -> None:
-        object.__setattr__(self, "name", name)
+        self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(import_module(object.__getattribute__(self, "name")), attribute)
-
-    def __setattr__(self, attribute: str, value: object) -> None:
-        """Change the module itself: monkeypatching reaches it as if it had been imported."""
-        setattr(import_module(self.name), attribute, value)
+        module = import_module(self._name)
+        # A module inside of a package is no attribute of it before it is imported.
+        return getattr(module, attribute) if hasattr(module, attribute) else import_module(f"{self._name}.{attribute}")
 
 
-torch: Any = LateModule("torch")
 nn: Any = LateModule("torch.nn")
+pyarrow: Any = LateModule("pyarrow")
+sklearn: Any = LateModule("sklearn")
+torch: Any = LateModule("torch")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.pipeline import Pipeline
 
 import unweave
+from late import sklearn
 from unweave.activations import TANH, activation_named
 from unweave.cli import run
 from unweave.networks.network import Network
@@ -57,7 +57,7 @@ def test_a_torch_model_in_float32_comes_back(network: int) -> None:
         np.testing.assert_allclose(found.network.to_torch()(points), module.double()(points), atol=1e-5)
 
 
-def in_units_of_the_columns(pipeline: Pipeline) -> Network:
+def in_units_of_the_columns(pipeline: "sklearn.pipeline.Pipeline") -> Network:
     """Write the network of a pipeline without its scaler, whose units go into the first layer."""
     scaler, network = (step for _, step in pipeline.steps)
     weights = network.coefs_[0].T / scaler.scale_
