@@ -7,7 +7,7 @@ from typing import Any
 class LateModule:
     """Stands for a module until then; annotations at the top of a file quote its names.
 
-    It can't be changed: whoever patches the module names it, as in ``monkeypatch.setattr("torch.cuda.is_available", ...)``.
+    It can't be changed: patch the module by its name, as in ``monkeypatch.setattr("torch.cuda.is_available", ...)``.
     """
 
     __slots__ = ("_name",)
@@ -16,6 +16,9 @@ class LateModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__") or attribute == "_mock_name":
+            # pytest looks for fixtures behind whatever has a name in a file, and for mocks.
+            raise AttributeError(attribute)
         module = import_module(self._name)
         # A module inside of a package is no attribute of it before it is imported.
         return getattr(module, attribute) if hasattr(module, attribute) else import_module(f"{self._name}.{attribute}")

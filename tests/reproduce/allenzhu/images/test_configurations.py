@@ -8,8 +8,6 @@ import pytest
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.image_data import ImageData
 from unweave.explore.feature_correction.recipes import Compose
-from unweave.reproduce.allenzhu.images.attacks import LinfPGD, NoisyL2PGD
-from unweave.reproduce.allenzhu.images.augmentation import Cutout, Normalisation, RandomCrop, RandomFlip
 from unweave.reproduce.allenzhu.images.blueprints import AlexNetBlueprint, Blueprint, ResidualBlueprint, VggBlueprint
 from unweave.reproduce.allenzhu.images.configurations import FIGURES, Attacker, Measured, figure_configuration
 from unweave.reproduce.allenzhu.images.image_sets import digit_images
@@ -98,6 +96,9 @@ def test_layerwise_figures_try_two_weight_decays() -> None:
 
 
 def test_clean_images_are_normalised_and_attacked_ones_are_not() -> None:
+    from unweave.reproduce.allenzhu.images.attacks import LinfPGD, NoisyL2PGD
+    from unweave.reproduce.allenzhu.images.augmentation import Cutout, Normalisation, RandomCrop, RandomFlip
+
     images = digit_images()
     kinds = {}
     for name in ("figure-9", "figure-12", "figure-14-l2", "figure-14-linf"):
