@@ -12,6 +12,7 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 from threadpoolctl import threadpool_limits
 
+from quick_rewriting import use_located_parts
 from typechecking import CHECKS, CHECKS_ALL, first_calls_checked, without_checks
 
 # The older code generator of XLA compiles in half the time. Versions that were not tried may have dropped it, and an
@@ -22,6 +23,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores already: threads of linear algebra would only wait for each other.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     threadpool_limits(1)
+
+use_located_parts()
 
 if CHECKS != "none":
     # Before anything of the package is imported.
