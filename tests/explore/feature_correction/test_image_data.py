@@ -2,7 +2,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.image_data import load_images
@@ -64,6 +63,8 @@ def test_arrays_with_channels_last_and_first(tmp_path: Path, is_archive: bool, s
 
 
 def test_pictures_in_folders(tmp_path: Path, seed: int) -> None:
+    from PIL import Image
+
     rng = np.random.default_rng(seed)
     for part in ("train", "test"):
         for name in ("dog", "cat"):
@@ -159,6 +160,8 @@ def test_missing_and_doubled_arrays_are_refused(tmp_path: Path, seed: int) -> No
 
 
 def test_wrong_pictures_are_refused(tmp_path: Path) -> None:
+    from PIL import Image
+
     for part in ("train", "test"):
         (tmp_path / part / "cat").mkdir(parents=True)
     with pytest.raises(InvalidInput, match="needs PNG files, found none"):

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from correction_models import small_images
 from unweave.cli import run
 
 
@@ -22,6 +21,8 @@ ONE_ARRAY = _one_array()
 
 @pytest.fixture
 def samples(tmp_path: Path) -> Path:
+    from correction_models import small_images
+
     names = ("x_train", "y_train", "x_test", "y_test")
     np.savez(tmp_path / "samples.npz", **dict(zip(names, small_images(0), strict=True)))
     return tmp_path / "samples.npz"

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy  # its parts are loaded when first used
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.plan import Training
@@ -111,7 +111,7 @@ class QuadraticSubject:
 
         # SciPy's stubs know only the names of built-in differences here.
         jacobian: Any = slopes
-        found = least_squares(residuals, vector[free], jac=jacobian, x_scale="jac", max_nfev=self.steps)
+        found = scipy.optimize.least_squares(residuals, vector[free], jac=jacobian, x_scale="jac", max_nfev=self.steps)
         # SciPy's 0 means that the steps were used up.
         return found.x, found.status > 0
 

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from unweave.arrays import PerPoint, Points, as_float64
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import BinaryClassifier, NetworkEstimator, NetworkRegressor, Stages, check_sizes, seed_of
+from unweave.learn.base import BinaryClassifier, NetworkEstimator, NetworkRegressor, check_sizes, seed_of
 from unweave.learn.hierarchical.certificate import HierarchicalCertificate, HierarchicalEvidence, diagnostics_of
 from unweave.learn.hierarchical.decay import DecayChoice
 from unweave.learn.hierarchical.joint_fit import (
@@ -20,6 +20,7 @@ from unweave.learn.hierarchical.joint_fit import (
     Loss,
     SquaredLoss,
 )
+from unweave.learn.stages import Stages
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import make_wiring
 from unweave.numerics.least_squares import ending_after

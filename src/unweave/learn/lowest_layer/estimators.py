@@ -15,7 +15,6 @@ from unweave.learn.base import (
     Labels,
     NetworkEstimator,
     NetworkRegressor,
-    Stages,
     check_classes,
     check_neurons,
     check_sizes,
@@ -35,6 +34,7 @@ from unweave.learn.lowest_layer.upper import (
     fit_polynomial,
     fit_table,
 )
+from unweave.learn.stages import Stages
 
 AnyHalfspaces = TypeVar("AnyHalfspaces", bound="_HalfspaceClassifier")
 
