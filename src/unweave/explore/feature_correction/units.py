@@ -7,7 +7,6 @@ is the one in which the model runs its modules, not the one in which they are wr
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -365,25 +364,3 @@ def _filters(modules: dict[str, nn.Module], names: Sequence[str]) -> Iterator[tu
 def _filters_inside(module: nn.Module) -> bool:
     inside = dict(module.named_modules())
     return any(True for _ in _filters(inside, tuple(inside)))
-
-
-def rebuilt(model: nn.Module, seed: int) -> nn.Module:
-    """A copy with new random weights, by the `reset_parameters` of all its modules.
-
-    Raises:
-        InvalidInput: if a module holds parameters that it can't reset.
-    """
-    copy = deepcopy(model)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        # A module may draw what its parts hold in its own way: it has the last word.
-        for name, module in reversed(tuple(copy.named_modules())):
-            reset = getattr(module, "reset_parameters", None)
-            if callable(reset):
-                reset()
-            elif any(True for _ in module.parameters(recurse=False)):
-                raise InvalidInput(
-                    f"every seed needs new random weights, but module {name or type(module).__name__!r} has no "
-                    "reset_parameters: give a function of the seed that builds the model instead."
-                )
-    return copy
