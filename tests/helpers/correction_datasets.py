@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 import unweave
-from correction_models import SmallConvolutions, small_images
+from correction_models import small_images
 from unweave.explore.feature_correction.checkpoints import CheckpointRules
 from unweave.explore.feature_correction.feeds import Feed
 from unweave.explore.feature_correction.recipes import CosineSchedule, Recipe
@@ -142,7 +142,4 @@ def killing_itself(folder: Path, seed: int, *, steps: int) -> Callable[..., torc
     return prepare
 
 
-ADAM = Recipe(
-    epochs=3, batch=10, learning_rate=1e-2, optimiser=torch.optim.AdamW, schedule=CosineSchedule(warmup=0.2)
-)
-
+ADAM = Recipe(epochs=3, batch=10, learning_rate=1e-2, optimiser=torch.optim.AdamW, schedule=CosineSchedule(warmup=0.2))

@@ -4,7 +4,8 @@ from torch import nn
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.channels import Channels, by_places, channel_axis, channels_after, pooled
-from unweave.explore.feature_correction.units import CutModel, lay_out
+from unweave.explore.feature_correction.cuts import CutModel
+from unweave.explore.feature_correction.units import lay_out
 
 
 class Unknown(nn.Module):

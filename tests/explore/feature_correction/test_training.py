@@ -3,13 +3,13 @@ import pytest
 import torch
 
 from correction_models import SmallConvolutions, small_images, small_points
+from unweave.explore.feature_correction.cuts import CutModel
 from unweave.explore.feature_correction.plan import Plan, Thawed
 from unweave.explore.feature_correction.recipes import Compose, Recipe
 from unweave.explore.feature_correction.samples import check_samples
 from unweave.explore.feature_correction.subjects import Deadline, OutOfTime
 from unweave.explore.feature_correction.torch_subject import TorchSubject, torch_subject
 from unweave.explore.feature_correction.training import RecipeLoop, pull
-from unweave.explore.feature_correction.units import CutModel
 
 PLAN = Plan(3, (1, 2, 3), (0, 1, 2), (1e-3,), (0,))
 RECIPE = Recipe(epochs=2, batch=20)

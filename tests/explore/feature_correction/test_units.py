@@ -5,14 +5,14 @@ from torch import nn
 
 from correction_models import SmallConvolutions, perceptron
 from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.builders import rebuilt
+from unweave.explore.feature_correction.cuts import CutModel
 from unweave.explore.feature_correction.units import (
-    CutModel,
     find_units,
     freeze,
     lay_out,
     pulled_weights,
     read_units,
-    rebuilt,
     write_units,
 )
 from unweave.reproduce.allenzhu.images.architectures import VggNetwork, WideResidualNetwork

@@ -14,6 +14,15 @@ from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction import units as torch_units
 from unweave.explore.feature_correction.builders import Builder, builder_of
 from unweave.explore.feature_correction.channels import by_places
+from unweave.explore.feature_correction.cuts import (
+    CutModel,
+    body_of,
+    cuts_itself,
+    in_evaluation,
+    reached,
+    stop_after,
+    stop_before,
+)
 from unweave.explore.feature_correction.devices import checked_device, drawing_apart
 from unweave.explore.feature_correction.feeds import Feed, feed_of, first_inputs
 from unweave.explore.feature_correction.fingerprints import described, fingerprint
@@ -33,7 +42,7 @@ from unweave.explore.feature_correction.training import (
     seed_of,
 )
 from unweave.explore.feature_correction.trust import late_progress
-from unweave.explore.feature_correction.units import CutModel, UnitLayout
+from unweave.explore.feature_correction.units import UnitLayout
 
 EXAMPLE_ROWS = 2
 # Half precisions either have no arrays, or lose what is compared.
@@ -198,19 +207,19 @@ class TorchSubject:
         with torch.no_grad():
             if depth == len(self.units):
                 return model(inputs)
-            body = torch_units.body_of(model)
+            body = body_of(model)
             if self._is_self_cutting:
-                handle = body.get_submodule(self.units[depth - 1]).register_forward_hook(torch_units.stop_after)
+                handle = body.get_submodule(self.units[depth - 1]).register_forward_hook(stop_after)
             else:
-                handle = torch_units.stop_before(body, self.units[depth])
+                handle = stop_before(body, self.units[depth])
             try:
-                return torch_units.reached(body, inputs)
+                return reached(body, inputs)
             finally:
                 handle.remove()
 
     @cached_property
     def _is_self_cutting(self) -> bool:
-        return _cuts_itself(self.build(0))
+        return cuts_itself(self.build(0))
 
     @cached_property
     def _like(self) -> torch.Tensor:
@@ -304,10 +313,6 @@ def _trial_answers(model: nn.Module, inputs: torch.Tensor) -> list[np.ndarray]:
     return answered
 
 
-def _cuts_itself(model: nn.Module) -> bool:
-    return callable(getattr(model, "truncated", None))
-
-
 def _example(model: nn.Module, samples: Samples, like: torch.Tensor) -> torch.Tensor:
     """A few inputs, as numbers of the model's precision, or as whole numbers where it can run with these alone."""
     floats = first_inputs(samples.train_inputs, EXAMPLE_ROWS, like)
@@ -320,7 +325,7 @@ def _example(model: nn.Module, samples: Samples, like: torch.Tensor) -> torch.Te
 
 def _can_run(model: nn.Module, example: torch.Tensor) -> bool:
     try:
-        with torch_units.in_evaluation(model), torch.no_grad():
+        with in_evaluation(model), torch.no_grad():
             model(example)
     # Whatever a model raises, it says more when it is looked at.
     except Exception:
