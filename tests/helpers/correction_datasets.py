@@ -127,11 +127,10 @@ def trained(
     return {name: value.clone() for name, value in model.state_dict().items()}, losses
 
 
-def killing_itself(folder: Path, seed: int, *, steps: int) -> Callable[..., torch.Tensor]:
+def killing_itself(folder: Path, *, steps: int) -> Callable[..., torch.Tensor]:
     """Make a preparation of batches that kills its process at a step, the first time."""
 
     def prepare(_: nn.Module, inputs: torch.Tensor, *__: object) -> torch.Tensor:
-        del seed
         mark = folder / "steps"
         done = int(mark.read_text()) if mark.exists() else 0
         mark.write_text(str(done + 1))
