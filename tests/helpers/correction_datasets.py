@@ -3,17 +3,17 @@
 import os
 import random
 import signal
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, WeightedRandomSampler
 
 import unweave
-from correction_models import small_images
+from correction_models import SmallConvolutions, small_images
 from unweave.explore.feature_correction.checkpoints import CheckpointRules
 from unweave.explore.feature_correction.feeds import Feed
 from unweave.explore.feature_correction.recipes import CosineSchedule, Recipe
@@ -127,18 +127,109 @@ def trained(
     return {name: value.clone() for name, value in model.state_dict().items()}, losses
 
 
-def killing_itself(folder: Path, *, steps: int) -> Callable[..., torch.Tensor]:
-    """Make a preparation of batches that kills its process at a step, the first time."""
+class Killed(Exception):
+    """A run that was stopped."""
 
-    def prepare(_: nn.Module, inputs: torch.Tensor, *__: object) -> torch.Tensor:
-        mark = folder / "steps"
-        done = int(mark.read_text()) if mark.exists() else 0
-        mark.write_text(str(done + 1))
-        if done == steps:
+
+# Batches of training that were prepared, and the one at which a run is stopped.
+STEPS = {"done": 0, "stop": 0}
+
+
+def counted(_: nn.Module, inputs: torch.Tensor, *__: object) -> torch.Tensor:
+    """Count batches of training, and stop the run at one of them."""
+    STEPS["done"] += 1
+    if STEPS["done"] == STEPS["stop"]:
+        raise Killed
+    return inputs
+
+
+@dataclass(frozen=True)
+class KillsOnce:
+    """Kills the first process that trains, at a batch; the next one finds a file and goes on."""
+
+    mark: Path
+
+    def __call__(self, _: nn.Module, inputs: torch.Tensor, *__: object) -> torch.Tensor:
+        if not self.mark.exists():
+            self.mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return inputs
 
-    return prepare
+
+ADAM = Recipe(epochs=2, batch=20, learning_rate=1e-2, optimiser=torch.optim.AdamW, schedule=CosineSchedule(warmup=0.2))
 
 
-ADAM = Recipe(epochs=3, batch=10, learning_rate=1e-2, optimiser=torch.optim.AdamW, schedule=CosineSchedule(warmup=0.2))
+def picked(rows: int) -> WeightedRandomSampler:
+    """Make a sampler that takes some rows more often than others."""
+    return WeightedRandomSampler([1.0] * rows, rows)
+
+
+def loader(dataset: Dataset, **options: Any) -> DataLoader:
+    """Make a loader."""
+    return DataLoader(dataset, **options)
+
+
+class TokenTransformer(nn.Module):
+    """A small vision transformer: patches, a class token, positions, torch's own layers, and a scale above them."""
+
+    def __init__(self, *, is_batch_first: bool) -> None:
+        super().__init__()
+        self.is_batch_first = is_batch_first
+        self.patches = nn.Conv2d(1, 8, 2, stride=2)
+        self.token, self.positions = nn.Parameter(torch.zeros(1, 1, 8)), nn.Parameter(torch.zeros(1, 5, 8))
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=is_batch_first)
+        self.encoder = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(8), enable_nested_tensor=False)
+        self.scale, self.head = nn.Parameter(torch.ones(8)), nn.Linear(8, 3)
+
+    def reset_parameters(self) -> None:
+        """Draw what no module of its own holds."""
+        nn.init.normal_(self.token, std=0.1)
+        nn.init.normal_(self.positions, std=0.1)
+        nn.init.ones_(self.scale)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        patches = self.patches(images).flatten(2).transpose(1, 2)
+        hidden = torch.cat([self.token.expand(len(patches), -1, -1), patches], 1) + self.positions
+        hidden = hidden if self.is_batch_first else hidden.transpose(0, 1)
+        hidden = self.encoder(hidden)
+        hidden = hidden if self.is_batch_first else hidden.transpose(0, 1)
+        return self.head(hidden[:, 0] * self.scale)
+
+
+def bag_of_words() -> nn.Sequential:
+    """A model whose inputs are numbers of words."""
+    return nn.Sequential(nn.Embedding(11, 6), nn.Linear(6, 5), Averaged(), nn.Linear(5, 2))
+
+
+class Averaged(nn.Module):
+    """The mean over words."""
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        return words.mean(1)
+
+
+def convolutions() -> SmallConvolutions:
+    """Make a model of three convolutions."""
+    return SmallConvolutions()
+
+
+class Scaled(nn.Sequential):
+    """Three units and a head, with a parameter beside them that acts somewhere."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(*(nn.Linear(3, 3) for _ in range(4)))
+        self.kind, self.scale = kind, nn.Parameter(torch.ones(3))
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        scaled = rows if self.kind == "nowhere" else rows * self.scale
+        second = self[1](self[0](scaled))
+        second = {"twice": second * self.scale, "around": second + scaled}.get(self.kind, second)
+        third = self[2](second)
+        return self[3](third * self.scale if self.kind == "unit and head" else third)
+
+
+class Mixed(nn.Module):
+    """Makes rows of places, and nobody takes them apart."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows.flatten(0, 1)

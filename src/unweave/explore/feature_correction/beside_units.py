@@ -44,7 +44,7 @@ def owners_beside(
                 "unit it belongs."
             )
         if len(several) > 1:
-            words = " and ".join(repr(each or "the head") for each in several)
+            words = " and ".join("the head" if each is None else repr(each) for each in several)
             raise InvalidInput(
                 f"parameter {path!r} stands beside units and acts on {words}: it can't be frozen in one and train in "
                 "the other. Give each a parameter of its own."

@@ -225,7 +225,8 @@ def _checked(rows: DatasetRows, digest: Any) -> tuple[DatasetRows, tuple[int, ..
     """Read everything; rows with their labels, and the shape of an input."""
     groups = rows.in_turn()
     first, again = (next(iter(rows.pairs(groups[:1], seed))) for seed in (0, 0))
-    if not all(torch.equal(one, other) for one, other in zip(first, again, strict=True)):
+    pairs = zip(first, again, strict=True)
+    if not all(np.array_equal(one.numpy(), other.numpy(), equal_nan=True) for one, other in pairs):
         raise InvalidInput(
             f"{rows.name} gives other numbers for the same rows and seeds: draw with the global generators of torch, "
             "NumPy or Python, which are seeded before every batch."

@@ -14,6 +14,7 @@ from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction import units as torch_units
 from unweave.explore.feature_correction.builders import Builder, builder_of
 from unweave.explore.feature_correction.channels import by_places
+from unweave.explore.feature_correction.checkpoints import CHECKPOINT_RULES
 from unweave.explore.feature_correction.cuts import (
     CutModel,
     body_of,
@@ -123,9 +124,8 @@ class TorchSubject:
             penalty = self._set_up(model, training, source)
             parameters = [weight for weight in model.parameters() if weight.requires_grad]
             if self.loop is None:
-                recipe_loop = RecipeLoop(
-                    self.recipe, self._feed(self.samples.train_inputs), self._labels, self.prepare_train
-                )
+                inputs = self._feed(self.samples.train_inputs)
+                recipe_loop = RecipeLoop(self.recipe, inputs, self._labels, self.prepare_train, CHECKPOINT_RULES)
                 losses = recipe_loop(model, parameters, penalty, training.start_seed, deadline, halfway)
                 return replace(self._left_by(model, training), late_progress=late_progress(losses))
             self.loop(model, parameters, penalty, training.start_seed, self.samples.train_rows.copy())

@@ -7,12 +7,12 @@ import torch
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.recipes import Recipe
 from unweave.explore.feature_correction.subjects import Deadline
-from unweave.explore.feature_correction.training import pull
+from unweave.explore.feature_correction.training import RecipeLoop, pull
 from unweave.reproduce.allenzhu.images.augmentation import ZcaWhitening
 from unweave.reproduce.allenzhu.images.blueprints import ResidualBlueprint
 from unweave.reproduce.allenzhu.images.configurations import FIGURES
 from unweave.reproduce.allenzhu.images.miniatures import configuration_at, sizes_at
-from unweave.reproduce.allenzhu.images.tangent_kernel import TangentNetwork, adam_loop, settle_norms
+from unweave.reproduce.allenzhu.images.tangent_kernel import TangentNetwork, settle_norms
 from unweave.reproduce.experiment import Scale
 
 
@@ -53,7 +53,8 @@ def test_norms_have_the_statistics_of_the_images(seed: int) -> None:
 def test_adam_lowers_the_loss(seed: int) -> None:
     model, images = tangent(seed)
     labels = torch.arange(12) % 3
-    loop = adam_loop(Recipe(epochs=8, learning_rate=1e-2, weight_decay=0.0, batch=6), images, labels, None)
+    recipe = Recipe(epochs=8, learning_rate=1e-2, weight_decay=0.0, batch=6, optimiser=torch.optim.Adam)
+    loop = RecipeLoop(recipe, images, labels, None)
     trained = [each for each in model.parameters() if each.requires_grad]
     losses = loop(model, trained, pull([], 0.0), seed, Deadline.after(None))
     assert losses[0] == pytest.approx(np.log(3.0))
