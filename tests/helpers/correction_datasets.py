@@ -169,6 +169,22 @@ def loader(dataset: Dataset, **options: Any) -> DataLoader:
     return DataLoader(dataset, **options)
 
 
+class PositionedEncoder(nn.TransformerEncoder):
+    """Torch's encoder with positions in it, as the one of torchvision."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.positions = nn.Parameter(torch.zeros(5, 1, 8))
+
+    def reset_parameters(self) -> None:
+        """Draw the positions."""
+        nn.init.normal_(self.positions, std=0.1)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        is_batch_first = hidden.shape[1] == len(self.positions)
+        return super().forward(hidden + (self.positions.transpose(0, 1) if is_batch_first else self.positions))
+
+
 class TokenTransformer(nn.Module):
     """A small vision transformer: patches, a class token, positions, torch's own layers, and a scale above them."""
 
@@ -176,20 +192,19 @@ class TokenTransformer(nn.Module):
         super().__init__()
         self.is_batch_first = is_batch_first
         self.patches = nn.Conv2d(1, 8, 2, stride=2)
-        self.token, self.positions = nn.Parameter(torch.zeros(1, 1, 8)), nn.Parameter(torch.zeros(1, 5, 8))
+        self.token = nn.Parameter(torch.zeros(1, 1, 8))
         layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=is_batch_first)
-        self.encoder = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(8), enable_nested_tensor=False)
+        self.encoder = PositionedEncoder(layer, 2, norm=nn.LayerNorm(8), enable_nested_tensor=False)
         self.scale, self.head = nn.Parameter(torch.ones(8)), nn.Linear(8, 3)
 
     def reset_parameters(self) -> None:
         """Draw what no module of its own holds."""
         nn.init.normal_(self.token, std=0.1)
-        nn.init.normal_(self.positions, std=0.1)
         nn.init.ones_(self.scale)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         patches = self.patches(images).flatten(2).transpose(1, 2)
-        hidden = torch.cat([self.token.expand(len(patches), -1, -1), patches], 1) + self.positions
+        hidden = torch.cat([self.token.expand(len(patches), -1, -1), patches], 1)
         hidden = hidden if self.is_batch_first else hidden.transpose(0, 1)
         hidden = self.encoder(hidden)
         hidden = hidden if self.is_batch_first else hidden.transpose(0, 1)

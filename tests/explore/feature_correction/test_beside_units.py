@@ -39,14 +39,14 @@ def test_tokens_and_positions_belong_to_the_unit_below_them_and_scales_of_the_he
 
     assert find_units(transformer) == UNITS
     layout = laid_out(transformer)
-    assert layout.beside == {"patches": ("token", "positions"), "encoder.layers.0": (), "encoder.layers.1": ()}
+    assert layout.beside == {"patches": ("token", "encoder.positions"), "encoder.layers.0": (), "encoder.layers.1": ()}
     # They are no neurons, whatever axes they have.
     assert layout.filters["patches"] == ("patches.weight",)
 
 
 def test_what_acts_before_the_first_unit_belongs_to_it(transformer: Any) -> None:
     layout = laid_out(transformer, UNITS[1:])
-    assert layout.beside["encoder.layers.0"] == ("token", "positions")
+    assert layout.beside["encoder.layers.0"] == ("token", "encoder.positions")
     assert "patches" in layout.members["encoder.layers.0"]
 
 
@@ -57,7 +57,7 @@ def test_they_are_frozen_with_their_unit_and_carried_over(transformer: Any, give
 
     layout = laid_out(transformer)
     held = read_units(transformer, layout, 1)
-    assert held["patches"].keys() >= {"token", "positions", "patches.weight"}
+    assert held["patches"].keys() >= {"token", "encoder.positions", "patches.weight"}
     other = given.TokenTransformer(is_batch_first=True)
     other.reset_parameters()
     assert not np.array_equal(other.token.detach(), held["patches"]["token"])
@@ -68,7 +68,7 @@ def test_they_are_frozen_with_their_unit_and_carried_over(transformer: Any, give
     other(torch.randn(4, 1, 4, 4)).square().sum().backward()
     torch.optim.SGD(learnt, lr=1.0).step()
     assert np.array_equal(other.token.detach(), held["patches"]["token"])
-    assert np.array_equal(other.positions.detach(), held["patches"]["positions"])
+    assert np.array_equal(other.encoder.positions.detach(), held["patches"]["encoder.positions"])
     assert not torch.equal(other.scale, torch.ones(8))
 
 

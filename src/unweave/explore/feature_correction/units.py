@@ -106,7 +106,9 @@ def lay_out(model: nn.Module, units: Sequence[str], example: torch.Tensor) -> Un
     filters = {unit: tuple(path for path, _ in _filters(modules, members[unit])) for unit in units}
     ends = [*(order.index(unit) for unit in units[1:]), _start_of_head(modules, units, order)]
     channels = {
-        unit: channels_after(modules[name] for name in order[:end]) for unit, end in zip(units, ends, strict=True)
+        # What holds units ran before them, and has not put out anything.
+        unit: channels_after(modules[name] for name in order[:end] if not _holds_a_unit(name, units))
+        for unit, end in zip(units, ends, strict=True)
     }
     for unit, rows in zip(units, _axes_of_rows(model, units[1:], example), strict=False):
         told = channels[unit]
