@@ -248,3 +248,8 @@ class Mixed(nn.Module):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         return rows.flatten(0, 1)
+
+
+def both() -> tuple[TensorDataset, TensorDataset]:
+    """The small images, as the command line names them."""
+    return tensor_datasets(0)
