@@ -63,8 +63,8 @@ def measure_feature_correction(
     Args:
         model: a torch module, copies of which get new random weights by `reset_parameters` for every seed; or a
             function from a seed to a torch module; or the `Wiring` of a quadratic network, whose levels are the units.
-        data: ``(x_train, y_train, x_test, y_test)``, or a `torch.utils.data.Dataset` or `DataLoader` to train on and
-            one to test on, ``(train, test)``, which are read batch by batch. Integer labels are classes, scored by
+        data: ``(x_train, y_train, x_test, y_test)``, or a dataset or loader of `torch.utils.data` to train on and one
+            to test on, ``(train, test)``, which are read batch by batch. Integer labels are classes, scored by
             accuracy; floats are predicted, scored by the share of explained variance.
         units: names of the submodules that are the units, lowest first; found if omitted (the attribute `units` of
             the model, or its children with weight matrices but the last).
@@ -86,9 +86,9 @@ def measure_feature_correction(
         folder: where trainings are kept, so that the same call goes on after it was stopped, also within a training,
             and also with more seeds.
         device: where a torch model trains, such as "cuda" or "mps"; where it is, if omitted.
-        workers: where trainings run, as many at once as it has: `LocalProcesses`, an executor of `concurrent.futures`,
-            or a `distributed.Client`; one after the other in this process if omitted. They need to see `folder`. Each
-            training computes with one thread.
+        workers: where trainings run, as many at once as it has: `unweave.jobs.LocalProcesses`, an executor of
+            `concurrent.futures`, or a `distributed.Client`; one after the other in this process if omitted. They need
+            to see `folder`. Each training computes with one thread.
         on_progress: called with a `MeasurementProgress`: what is trained, how many trainings are done and how many
             there are, and about how long the others take.
         random_state: first seed.

@@ -25,7 +25,7 @@ OptimiserMaker: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True)
 class _Warmed:
-    """Let the learning rate rise from 0 in proportion, and then fall.
+    """Make the learning rate rise from 0 in proportion, and then fall.
 
     Args:
         warmup: share of the training in which it rises.
@@ -48,7 +48,7 @@ class _Warmed:
 
 
 class CosineSchedule(_Warmed):
-    """Let the learning rate fall by half a cosine, after a warmup."""
+    """Make the learning rate fall by half a cosine, after a warmup."""
 
     def __call__(self, share: float) -> float:
         """Return the factor at a share of the training."""
@@ -57,7 +57,7 @@ class CosineSchedule(_Warmed):
 
 
 class LinearSchedule(_Warmed):
-    """Let the learning rate fall in proportion, after a warmup."""
+    """Make the learning rate fall in proportion, after a warmup."""
 
     def __call__(self, share: float) -> float:
         """Return the factor at a share of the training."""

@@ -29,7 +29,7 @@ _ALONE = threading.Lock()
 
 @dataclass(frozen=True)
 class MeasurementProgress:
-    """How far a measurement is.
+    """Tell how far a measurement is.
 
     Args:
         name: of the training that begins; on workers, of the one that has ended; "done" at the end.
