@@ -253,3 +253,10 @@ class Mixed(nn.Module):
 def both() -> tuple[TensorDataset, TensorDataset]:
     """The small images, as the command line names them."""
     return tensor_datasets(0)
+
+
+class Staying(SmallConvolutions):
+    """A model that can't be moved, as one of 64 bits to where only 32 are known."""
+
+    def to(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("it stays")

@@ -61,8 +61,16 @@ class BuiltThere:
     device: torch.device
 
     def __call__(self, seed: int) -> nn.Module:
-        """Build the model of a seed."""
-        return self.build(seed).to(self.device)
+        """Build the model of a seed.
+
+        Raises:
+            InvalidInput: if the device has no place for it, or no numbers of its precision.
+        """
+        model = self.build(seed)
+        try:
+            return model.to(self.device)
+        except (RuntimeError, TypeError, NotImplementedError) as error:
+            raise InvalidInput(f"the model can't be moved to the device {self.device}: {error}.") from error
 
 
 def builder_of(model: Any, device: torch.device | None) -> Builder:
@@ -86,7 +94,11 @@ def builder_of(model: Any, device: torch.device | None) -> Builder:
         raise InvalidInput(
             "the function that builds the model returns the same weights for two seeds: build a new module each time."
         )
-    return build if device is None else BuiltThere(build, device)
+    if device is None:
+        return build
+    there = BuiltThere(build, device)
+    there(0)
+    return there
 
 
 def rebuilt(model: nn.Module, seed: int) -> nn.Module:

@@ -38,8 +38,9 @@ class CutModel(nn.Module):
         dict(body.named_modules())[next_unit].register_forward_pre_hook(_stop)
         # In evaluation mode: looking must neither move running averages nor draw for dropout.
         with in_evaluation(body), torch.no_grad():
-            features = self.pooled(example).shape[1]
-        self.head = nn.Linear(features, outputs).to(example.device, example.dtype)
+            features = self.pooled(example)
+        # Of the kind of the features: inputs may be whole numbers.
+        self.head = nn.Linear(features.shape[1], outputs).to(features.device, features.dtype)
 
     def pooled(self, inputs: torch.Tensor) -> torch.Tensor:
         """What would reach the next unit, averaged over all places."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from unweave.jobs import LocalProcesses, Workers, run_jobs
 BUILT_UPON = (Kind.ONLY, Kind.JOINT, Kind.LAYERWISE)
 # Arrays that a cluster, whose scheduler holds all jobs at once, is sent with every job, at most. Chosen.
 MOST_SENT_BYTES = 100_000_000
+# Seconds that a clock may not see.
+TICK = 1e-9
 # Torch has one generator per process: threads of one process train one after the other.
 _ALONE = threading.Lock()
 
@@ -187,6 +189,9 @@ class MeasurementRun:
 
     def _part(self, training: Training) -> Store:
         """What a worker needs of the store: the folder, or the trainings that one builds on."""
+        if isinstance(self.store, FolderStore):
+            # Workers may have been started elsewhere.
+            return replace(self.store, folder=self.store.folder.absolute())
         if not isinstance(self.store, MemoryStore):
             return self.store
         return self.store.part(each for each in _needed(training) if each is not None)
@@ -232,7 +237,8 @@ class _Pace:
         mean = float(np.mean([np.mean(each) for each in self.seconds.values()]))
         left = sum(float(np.mean(self.seconds.get(_alike(each), [mean]))) for each in self.left.values())
         # How much faster than one after the other it goes, as far as this run tells.
-        speed = self.counted / (time.monotonic() - self.began) if self.counted else 1.0
+        elapsed = max(time.monotonic() - self.began, TICK)
+        speed = self.counted / elapsed if self.counted else 1.0
         return left / speed
 
     def _learn(self, training: Training, record: Record) -> None:
