@@ -127,3 +127,21 @@ def test_another_optimiser_is_another_measurement(tmp_path: Any) -> None:
     for other in ({}, {"optimiser": torch.optim.AdamW}, {"optimiser": torch.optim.Adam, "schedule": CosineSchedule()}):
         with pytest.raises(InvalidInput, match=r"other settings \(recipe\)"):
             measured(**other)
+
+
+def test_what_a_schedule_ends_is_not_told_as_converged() -> None:
+    import torch
+
+    from correction_models import perceptron, small_points
+    from unweave.explore.feature_correction.plan import Plan
+    from unweave.explore.feature_correction.samples import check_samples
+    from unweave.explore.feature_correction.subjects import Deadline
+    from unweave.explore.feature_correction.torch_subject import torch_subject
+
+    samples, found = check_samples(small_points(0), has_validation=False, random_state=0), []
+    for schedule in (None, CosineSchedule(), CosineSchedule(final=0.5)):
+        recipe = Recipe(epochs=5, batch=20, learning_rate=1e-2, optimiser=torch.optim.Adam, schedule=schedule)
+        subject = torch_subject(perceptron(), samples, units=None, recipe=recipe)
+        trained = subject.train(Plan(2, (1,), (), (), (0,)).only(0, 1), None, Deadline())
+        found.append(trained.late_progress is not None)
+    assert found == [True, False, True]

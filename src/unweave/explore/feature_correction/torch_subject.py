@@ -127,7 +127,7 @@ class TorchSubject:
                 inputs = self._feed(self.samples.train_inputs)
                 recipe_loop = RecipeLoop(self.recipe, inputs, self._labels, self.prepare_train, CHECKPOINT_RULES)
                 losses = recipe_loop(model, parameters, penalty, training.start_seed, deadline, halfway)
-                return replace(self._left_by(model, training), late_progress=late_progress(losses))
+                return replace(self._left_by(model, training), late_progress=late_progress(losses, rates=self._rates))
             self.loop(model, parameters, penalty, training.start_seed, self.samples.train_rows.copy())
             return self._left_by(model, training)
 
@@ -225,6 +225,13 @@ class TorchSubject:
     def _like(self) -> torch.Tensor:
         """A parameter, which tells on which device and in which precision the model works."""
         return next(self.build(0).parameters())
+
+    @property
+    def _rates(self) -> list[float]:
+        """Learning rates of a schedule, of every epoch; milestones are set by hand, where progress slows."""
+        if self.recipe.schedule is None:
+            return []
+        return [self.recipe.learning_rate_at(epoch + 0.5) for epoch in range(self.recipe.epochs)]
 
     def _feed(self, inputs: np.ndarray | Rows) -> Feed:
         return feed_of(inputs, self._taken)
