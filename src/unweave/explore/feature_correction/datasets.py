@@ -135,7 +135,7 @@ class _Batches(Dataset):
         rows, places = self.rows, self.groups[place]
         numbers = rows.numbers[places].tolist()
         with drawn_by(self.seed, place):
-            several = getattr(rows.dataset, "__getitems__", None)
+            several: Any = getattr(rows.dataset, "__getitems__", None)
             items = several(numbers) if callable(several) else [rows.dataset[number] for number in numbers]
             inputs, labels = _pair(rows.reading.collate(items), rows.name, len(places))
         if rows.labels is not None and not np.array_equal(labels.numpy(), rows.labels[places]):

@@ -124,8 +124,8 @@ class QuadraticSubject:
 
     def _left_by(self, student: Student, vector: np.ndarray, training: Training) -> TrainedModel:
         held_out = (self.samples.test_inputs, self.samples.validation_inputs)
-        test, validation = (student.outputs(vector, points.astype(np.float64))[:, None] for points in held_out)
-        probes = self.samples.probes.astype(np.float64)
+        test, validation = (student.outputs(vector, _floats(points))[:, None] for points in held_out)
+        probes = _floats(self.samples.probes)
         _, features = forward(student.wiring, student.matrices(vector), probes, probes**2 - student.mean_squares)
         return TrainedModel(self._weights(student, vector), test, validation, features[training.depth - 1])
 
@@ -146,9 +146,14 @@ class QuadraticSubject:
 
     @cached_property
     def _points(self) -> np.ndarray:
-        return self.samples.train_inputs.astype(np.float64)
+        return _floats(self.samples.train_inputs)
 
     @cached_property
     def _student(self) -> Student:
         coefficients = tuple(np.ones(width) for width in self.wiring.widths)
         return Student(self.wiring, coefficients, np.mean(self._points**2, axis=0), has_affine=True)
+
+
+def _floats(inputs: Any) -> np.ndarray:
+    """Arrays, as was checked."""
+    return inputs.astype(np.float64)

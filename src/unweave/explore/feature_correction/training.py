@@ -141,11 +141,11 @@ def optimiser_of(recipe: Recipe, parameters: list[nn.Parameter]) -> torch.optim.
     Raises:
         InvalidInput: if it can't be made, is no optimiser of torch, or its steps need more than gradients.
     """
-    rates = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
+    rate, decay = recipe.learning_rate, recipe.weight_decay
     if recipe.optimiser is None:
-        return torch.optim.SGD(parameters, momentum=recipe.momentum, **rates)
+        return torch.optim.SGD(parameters, lr=rate, momentum=recipe.momentum, weight_decay=decay)
     try:
-        made = recipe.optimiser(parameters, **rates)
+        made = recipe.optimiser(parameters, lr=rate, weight_decay=decay)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"the optimiser of a recipe needs to be made of parameters, lr and weight_decay: {error}."
