@@ -136,7 +136,7 @@ class _Batches(Dataset):
         numbers = rows.numbers[places].tolist()
         with drawn_by(self.seed, place):
             several: Any = getattr(rows.dataset, "__getitems__", None)
-            items = several(numbers) if callable(several) else [rows.dataset[number] for number in numbers]
+            items: Any = several(numbers) if callable(several) else [rows.dataset[number] for number in numbers]
             inputs, labels = _pair(rows.reading.collate(items), rows.name, len(places))
         if rows.labels is not None and not np.array_equal(labels.numpy(), rows.labels[places]):
             raise InvalidInput(
