@@ -45,6 +45,17 @@ def test_the_same_rows_are_held_out_of_datasets_and_arrays(given: ModuleType, se
     assert np.array_equal(batches(read)[1], arrays.train_inputs[[0, 2, 4]])
 
 
+def test_datasets_that_give_several_items_at_once_are_asked_so(given: ModuleType, seed: int) -> None:
+    from torch.utils.data import Subset
+
+    train, test = given.tensor_datasets(seed)
+    order = np.random.default_rng(seed).permutation(40).tolist()
+    read = checked((Subset(train, order), test))
+    images, labels = given.small_images(seed)[:2]
+    assert np.array_equal(read.train_labels, labels[order])
+    assert np.array_equal(batches(read)[1], images[order][[0, 2, 4]])
+
+
 def test_only_what_is_needed_is_read(given: ModuleType, seed: int) -> None:
     train = given.Jittered(seed)
     samples = checked((train, given.Jittered(seed, is_test=True)))
