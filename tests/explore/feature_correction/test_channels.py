@@ -47,7 +47,8 @@ def test_sequences_after_something_unknown_are_refused() -> None:
 
 
 def test_sequences_are_pooled_over_their_tokens(seed: int) -> None:
-    from unweave.explore.feature_correction.units import CutModel, lay_out
+    from unweave.explore.feature_correction.cuts import CutModel
+    from unweave.explore.feature_correction.units import lay_out
 
     model, tokens = models.TokenModel(), torch.randn(5, 7, 3, generator=torch.Generator().manual_seed(seed))
     layout = lay_out(model, ("first", "second"), tokens)

@@ -113,7 +113,7 @@ def test_all_trainings_of_a_seed_start_alike(seed: int) -> None:
 
 
 def test_the_head_of_a_cut_model_is_no_copy_of_the_first_layer(seed: int) -> None:
-    from unweave.explore.feature_correction.units import CutModel
+    from unweave.explore.feature_correction.cuts import CutModel
 
     model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 5), torch.nn.Linear(5, 4))
     x_train, _, x_test, _ = models.small_points(seed)

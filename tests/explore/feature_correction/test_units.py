@@ -6,6 +6,8 @@ from unweave.exceptions import InvalidInput
 from unweave.reproduce.allenzhu.images.blueprints import Blueprint, ResidualBlueprint, VggBlueprint
 
 models = LateModule("correction_models")
+builders = LateModule("unweave.explore.feature_correction.builders")
+cuts = LateModule("unweave.explore.feature_correction.cuts")
 cutting = LateModule("unweave.explore.feature_correction.units")
 
 
@@ -113,7 +115,7 @@ def test_inputs_that_do_not_fit_are_refused(model: "models.SmallConvolutions") -
 
 
 def test_a_cut_model_is_the_lower_part_with_a_head(model: "models.SmallConvolutions", seed: int) -> None:
-    cut = cutting.CutModel(model, "conv2", example(), outputs=3)
+    cut = cuts.CutModel(model, "conv2", example(), outputs=3)
     inputs = torch.randn(5, 1, 4, 4, generator=torch.Generator().manual_seed(seed))
     cut.eval()
     lower = torch.relu(model.norm1(model.conv1(inputs))).mean((2, 3))
@@ -122,14 +124,14 @@ def test_a_cut_model_is_the_lower_part_with_a_head(model: "models.SmallConvoluti
 
 def test_cutting_a_model_draws_nothing_and_moves_no_averages(model: "models.SmallConvolutions") -> None:
     model.norm1.eval()
-    cutting.CutModel(model, "conv3", example() + 1, outputs=3)
+    cuts.CutModel(model, "conv3", example() + 1, outputs=3)
     assert torch.equal(model.norm2.running_mean, torch.zeros(5))
     assert model.norm2.training
     assert not model.norm1.training
 
 
 def test_units_above_a_cut_get_no_gradients(model: "models.SmallConvolutions") -> None:
-    cut = cutting.CutModel(model, "conv2", example(), outputs=3)
+    cut = cuts.CutModel(model, "conv2", example(), outputs=3)
     cut(torch.ones(4, 1, 4, 4)).sum().backward()
     assert model.conv1.weight.grad is not None
     assert model.conv2.weight.grad is None
@@ -163,7 +165,11 @@ def test_weights_can_be_carried_over(model: "models.SmallConvolutions", seed: in
 def test_every_seed_has_its_own_weights_and_the_model_stays(model: "models.SmallConvolutions", seed: int) -> None:
     before = model.conv1.weight.detach().clone()
     state = torch.get_rng_state()
-    first, again, other = cutting.rebuilt(model, seed), cutting.rebuilt(model, seed), cutting.rebuilt(model, seed + 1)
+    first, again, other = (
+        builders.rebuilt(model, seed),
+        builders.rebuilt(model, seed),
+        builders.rebuilt(model, seed + 1),
+    )
     assert torch.equal(first.conv1.weight, again.conv1.weight)
     assert not torch.equal(first.conv1.weight, other.conv1.weight)
     assert torch.equal(model.conv1.weight, before)
@@ -177,13 +183,13 @@ def test_a_model_has_the_last_word_on_its_weights(seed: int) -> None:
                 nn.init.constant_(weight, 1e-3)
 
     assert all(
-        torch.equal(w, torch.full_like(w, 1e-3)) for w in cutting.rebuilt(Small(nn.Linear(2, 2)), seed).parameters()
+        torch.equal(w, torch.full_like(w, 1e-3)) for w in builders.rebuilt(Small(nn.Linear(2, 2)), seed).parameters()
     )
 
 
 @pytest.mark.parametrize("model", [ResidualBlueprint(10, 0.25), VggBlueprint(13, 0.125)])
 def test_built_in_models_are_drawn_anew_by_their_own_rule(model: Blueprint, seed: int) -> None:
-    anew = cutting.rebuilt(model.build(seed + 1, classes=10, shape=(3, 8, 8)), seed)
+    anew = builders.rebuilt(model.build(seed + 1, classes=10, shape=(3, 8, 8)), seed)
     for module in anew.modules():
         if isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3) and module.weight.numel() > 500:
             expected = (2 / (9 * module.out_channels)) ** 0.5
@@ -197,4 +203,4 @@ def test_what_cannot_be_reset_is_refused() -> None:
             self.layer, self.scale = nn.Linear(2, 2), nn.Parameter(torch.ones(2))
 
     with pytest.raises(InvalidInput, match="'Scaled' has no reset_parameters: give a function of the seed"):
-        cutting.rebuilt(Scaled(), 0)
+        builders.rebuilt(Scaled(), 0)

@@ -48,7 +48,7 @@ def digits_data(rows: int = TRAINING_ROWS) -> tuple[np.ndarray, np.ndarray, np.n
     need("sklearn", purpose="the example of handwritten digits")
     from sklearn.datasets import load_digits
 
-    images, labels = load_digits(return_X_y=True)
+    images, labels = (np.asarray(each) for each in load_digits(return_X_y=True))
     images = (images.reshape(-1, 1, 8, 8) / 16.0).astype(np.float32)
     order = np.random.default_rng(0).permutation(len(images))
     train, test = order[:rows], order[rows:]

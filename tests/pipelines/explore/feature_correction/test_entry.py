@@ -11,6 +11,7 @@ import unweave
 from late import LateModule, torch
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.recipes import Recipe
+from unweave.explore.feature_correction.runner import MeasurementProgress
 from unweave.explore.feature_correction.samples import check_samples
 
 models = LateModule("correction_models")
@@ -87,8 +88,8 @@ class Killed(Exception):
 
 @pytest.mark.parametrize("last", [5, *(pytest.param(last, marks=pytest.mark.slow) for last in (1, 12))])
 def test_a_killed_run_goes_on_to_the_same_table(last: int, whole: Measured, tmp_path: Path) -> None:
-    def kill(_: str, done: int) -> None:
-        if done >= last:
+    def kill(seen: MeasurementProgress) -> None:
+        if seen.done >= last:
             raise Killed
 
     model, data = models.SmallConvolutions(), models.small_images(whole.seed)
@@ -96,7 +97,7 @@ def test_a_killed_run_goes_on_to_the_same_table(last: int, whole: Measured, tmp_
         unweave.measure_feature_correction(model, data, folder=tmp_path, on_progress=kill, **QUICK)
     trained = []
     again = unweave.measure_feature_correction(
-        model, data, folder=tmp_path, on_progress=lambda name, _: trained.append(name), **QUICK
+        model, data, folder=tmp_path, on_progress=lambda seen: trained.append(seen.name), **QUICK
     )
     assert told(again) == told(whole.result)
     assert len(trained) - 1 == len(list((whole.folder / "trainings").glob("*.json"))) - last
@@ -222,7 +223,7 @@ def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> 
     ],
 )
 def test_wrong_use_is_refused_before_any_training(changed: dict[str, Any], message: str) -> None:
-    def never(*_: object) -> None:
+    def never(_: MeasurementProgress) -> None:
         pytest.fail("something was trained")
 
     with pytest.raises(InvalidInput, match=message):

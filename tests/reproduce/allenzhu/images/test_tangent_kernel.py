@@ -50,11 +50,12 @@ def test_norms_have_the_statistics_of_the_images(seed: int) -> None:
 
 
 def test_adam_lowers_the_loss(seed: int) -> None:
-    from unweave.explore.feature_correction.training import pull
+    from unweave.explore.feature_correction.training import RecipeLoop, pull
 
     model, images = tangent(seed)
     labels = torch.arange(12) % 3
-    loop = tangents.adam_loop(Recipe(epochs=8, learning_rate=1e-2, weight_decay=0.0, batch=6), images, labels, None)
+    recipe = Recipe(epochs=8, learning_rate=1e-2, weight_decay=0.0, batch=6, optimiser=torch.optim.Adam)
+    loop = RecipeLoop(recipe, images, labels, None)
     trained = [each for each in model.parameters() if each.requires_grad]
     losses = loop(model, trained, pull([], 0.0), seed, Deadline.after(None))
     assert losses[0] == pytest.approx(np.log(3.0))
