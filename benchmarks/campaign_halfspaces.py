@@ -8,7 +8,7 @@ import numpy as np
 
 import planted_samples as planted
 from campaigns import Family, Judged, Verdict
-from unweave.learn import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
+from unweave import learn  # estimators are loaded when first used
 from unweave.result import Outcome
 
 FRESH = 20_000
@@ -91,7 +91,7 @@ def judge(
     if len(np.unique(is_active)) < 2:
         return Judged(Verdict.HONEST_NO, "one class only")
     labels = np.where(is_active, inside, outside)
-    estimator = HalfspaceUnionClassifier if rng.random() < 0.5 else HalfspaceIntersectionClassifier
+    estimator = learn.HalfspaceUnionClassifier if rng.random() < 0.5 else learn.HalfspaceIntersectionClassifier
     neurons = len(truth.rows) or None if rng.random() < 0.2 else None
     # More half spaces than samples are refused, as they should be.
     neurons = None if neurons is not None and neurons > samples else neurons

@@ -6,13 +6,18 @@ A result is wrong if it is called identified and the function differs by more th
 of the box or at one of 100,000 points of the domain, if a visible neuron is missing or one is too many, or if a
 parameter is outside its radius; and if a part is named that is not right. What a result names as too small or too
 narrow to be seen does not count.
+
+A share of the domain is claimed with a confidence, so that many trials must meet claims that were bad luck. A share
+that is smaller than claimed is wrong if such fresh answers are met once in 10,000 trials or less, and else bad luck.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import binom
 
 import campaign_disturbed
 import campaign_planted
@@ -21,12 +26,15 @@ from campaign_disturbed import badly_behaved, few_digits, rounded, rounded_oddly
 from campaign_planted import Plant, Truth
 from campaigns import Family, Judged, Verdict
 from unweave import Everywhere, Outcome
+from unweave.certificates.certify import Certificate, right_share
 from unweave.certificates.claims import IMITATED_CORNERS, IMITATED_ERROR, IMITATED_SHARE, RIGHT_SHARE
 from unweave.networks.network import Network
 
 POINTS = 100_000
 # Rounding of 100,000 answers against that of a few hundred fresh ones.
 ROUNDING = 20.0
+# How rare fresh answers have to be for a claim to be wrong that rests on them.
+RAREST = 1e-4
 
 
 def judge(plant: Plant) -> Callable[[int], Judged]:
@@ -87,9 +95,22 @@ def verdict(found: unweave.Result, truth: Truth, rng: np.random.Generator) -> Ju
             return Judged(Verdict.WRONG, worst)
         return parameters_verdict(found, truth, hidden=np.flatnonzero(is_constant) if truth.is_coarse else ())
     claimed = claimed_share(found)
-    if claimed is not None and 1.0 - share < claimed - 0.01:
-        return Judged(Verdict.WRONG, f"right on {1 - share:.3f} of the domain, claimed {claimed:.3f}; {worst}")
+    if claimed is not None and certificate is not None and 1.0 - share < claimed:
+        is_luck = was_bad_luck(certificate, 1.0 - share, claimed)
+        verdict, luck = (Verdict.PARTLY_RIGHT, "bad luck: ") if is_luck else (Verdict.WRONG, "")
+        return Judged(verdict, f"{luck}right on {1 - share:.3f} of the domain, claimed {claimed:.3f}; {worst}")
     return Judged(Verdict.PARTLY_RIGHT, found.reason[:200])
+
+
+def was_bad_luck(certificate: Certificate, right: float, claimed: float) -> bool:
+    """Whether fresh answers may say that a network is right on a larger share of the domain than it is."""
+    fresh, judged = (
+        certificate.fresh_queries,
+        {"confidence": certificate.confidence, "candidates": certificate.candidates},
+    )
+    # So many were missed at most by a network of which that was claimed.
+    missed = bisect_left(range(fresh), True, key=lambda missed: right_share(fresh, missed, **judged) < claimed) - 1
+    return missed >= 0 and certificate.candidates * float(binom.cdf(missed, fresh, 1.0 - right)) > RAREST
 
 
 def imitation_verdict(found: unweave.Result, errors: np.ndarray, *, rounding: float) -> Judged:
@@ -101,9 +122,11 @@ def imitation_verdict(found: unweave.Result, errors: np.ndarray, *, rounding: fl
     right = float(np.mean(errors[:POINTS] <= allowed + ROUNDING * rounding))
     # If anything is claimed about vertices, all that a box of this size has were asked.
     at_vertices = float(np.max(errors[POINTS:], initial=0.0))
-    if right < claimed or at_vertices > claims.get(IMITATED_CORNERS, np.inf) + ROUNDING * rounding:
+    is_too_large = right < claimed and not was_bad_luck(certificate, right, claimed)
+    if is_too_large or at_vertices > claims.get(IMITATED_CORNERS, np.inf) + ROUNDING * rounding:
         return Judged(Verdict.WRONG, f"alike on {right:.4f}, at vertices to {at_vertices:.1e}; {found.reason[:200]}")
-    return Judged(Verdict.PARTLY_RIGHT, found.reason[:200])
+    said = f"bad luck: alike on {right:.4f}; " if right < claimed else ""
+    return Judged(Verdict.PARTLY_RIGHT, f"{said}{found.reason[:200]}")
 
 
 def has_bumps(truth: Truth) -> bool:

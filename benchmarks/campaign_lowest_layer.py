@@ -7,7 +7,7 @@ import numpy as np
 
 import planted_samples as planted
 from campaigns import Family, Judged, Verdict
-from unweave.learn import LowestLayerRegressor
+from unweave import learn  # estimators are loaded when first used
 from unweave.learn.lowest_layer.units import unit_named
 from unweave.result import Outcome
 
@@ -56,7 +56,9 @@ def judge(
     again = planted.repeated(rng, samples, most)
     plain, labels = plain[again], labels[again]
     neurons = len(true) if rng.random() < 0.1 else None
-    model = LowestLayerRegressor(activation=name, neurons=neurons, random_state=seed).fit(shape.points(plain), labels)
+    model = learn.LowestLayerRegressor(activation=name, neurons=neurons, random_state=seed).fit(
+        shape.points(plain), labels
+    )
     if model.outcome_ is Outcome.NOT_IDENTIFIED:
         return Judged(Verdict.HONEST_NO, model.result_.reason[:120])
     is_active = shape.draw(rng, FRESH) @ true.T >= levels

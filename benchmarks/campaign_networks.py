@@ -8,8 +8,8 @@ import numpy as np
 
 import planted_samples as planted
 from campaigns import Family, Judged, Verdict
+from unweave import learn  # estimators are loaded when first used
 from unweave.exceptions import InvalidInput
-from unweave.learn import HierarchicalRegressor, OverparameterizedRegressor
 from unweave.networks.quadratic.teacher import make_teacher
 from unweave.result import Outcome
 
@@ -25,7 +25,7 @@ def judge_wide(
 ) -> Judged:
     """Train a wide network, and compare its claims with its predictions."""
     try:
-        model = OverparameterizedRegressor(random_state=0, **{"ridge": 0, **settings}).fit(points, labels)
+        model = learn.OverparameterizedRegressor(random_state=0, **{"ridge": 0, **settings}).fit(points, labels)
     except InvalidInput as error:
         return Judged(Verdict.HONEST_NO, str(error)[:120])
     certificate, size = model.certificate_, max(float(np.sqrt(np.mean(labels**2))), 1e-150)
@@ -115,7 +115,7 @@ def judge_deep(
 ) -> Judged:
     """Train a hierarchical network, and compare its error with that at fresh points."""
     try:
-        model = HierarchicalRegressor(widths, random_state=0).fit(points, labels)
+        model = learn.HierarchicalRegressor(widths, random_state=0).fit(points, labels)
     except InvalidInput as error:
         return Judged(Verdict.HONEST_NO, str(error)[:120])
     certificate, away = model.certificate_, _relative_error(model, fresh) ** 2

@@ -8,7 +8,7 @@ import numpy as np
 
 import planted_samples as planted
 from campaigns import Family, Judged, Verdict
-from unweave.learn import ReluNetworkRegressor
+from unweave import learn  # estimators are loaded when first used
 from unweave.result import Outcome
 
 FRESH = 20_000
@@ -124,7 +124,7 @@ def judge(
     labels, again = truth(plain) + size * errors, planted.repeated(rng, samples, most)
     plain, labels, samples = plain[again], labels[again], len(np.unique(again))
     neurons = len(truth.rows) or None if rng.random() < 0.1 else None
-    model = ReluNetworkRegressor(neurons=neurons, random_state=seed).fit(shape.points(plain), labels)
+    model = learn.ReluNetworkRegressor(neurons=neurons, random_state=seed).fit(shape.points(plain), labels)
     if model.outcome_ is Outcome.NOT_IDENTIFIED:
         return Judged(Verdict.HONEST_NO, model.result_.reason[:120])
     fresh = shape.draw(rng, FRESH)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy  # its parts are loaded when first used
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -150,7 +150,7 @@ def matched(
     if levels is not None:
         signs = 1.0 if signed else np.where(found @ truth.T < 0, -1.0, 1.0)
         cost = cost + 0.5 * (levels[0][:, None] - signs * levels[1]) ** 2
-    mine, its = linear_sum_assignment(cost)
+    mine, its = scipy.optimize.linear_sum_assignment(cost)
     signs = np.where(np.einsum("ni,ni->n", found[mine], truth[its]) < 0, -1.0, 1.0)[:, None] if not signed else 1.0
     gaps = np.linalg.norm(found[mine] - signs * truth[its], axis=1)
     return mine, its, 2 * np.arcsin(np.clip(gaps / 2, 0.0, 1.0))

@@ -9,8 +9,10 @@ from importlib.metadata import version
 import jaxtyping
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 from threadpoolctl import threadpool_limits
 
+from quick_rewriting import use_located_parts
 from typechecking import CHECKS, CHECKS_ALL, first_calls_checked, without_checks
 
 # The older code generator of XLA compiles in half the time. Versions that were not tried may have dropped it, and an
@@ -21,6 +23,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores already: threads of linear algebra would only wait for each other.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     threadpool_limits(1)
+
+use_located_parts()
 
 if CHECKS != "none":
     # Before anything of the package is imported.
@@ -38,6 +42,10 @@ SEEDS = int(os.environ.get("UNWEAVE_SEEDS", "1"))
 EXAMPLES = 15 if SEEDS == 1 and not CHECKS_ALL else 30
 settings.register_profile("unweave", deadline=None, max_examples=EXAMPLES, derandomize=SEEDS == 1, database=None)
 settings.load_profile("unweave")
+if SEEDS == 1 and not CHECKS_ALL:
+    # Hypothesis draws numbers that stand in modules which are loaded, others after other tests; it reads all of them
+    # for that while tests are listed. Where many examples are asked for, it may.
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -69,9 +77,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True)
 def torch_seeds_what_is_there() -> Iterator[None]:
-    """Seed the generator of the CPU alone where there is no accelerator: for each kind torch would note the stack."""
+    """Seed the generator of the CPU alone where there is no accelerator: for each kind torch would note the stack.
+
+    A test that is the first one to import torch goes without.
+    """
     torch = sys.modules.get("torch")
     if CHECKS_ALL or torch is None or torch.cuda.is_available() or torch.backends.mps.is_available():
         yield

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize, special
+from scipy import special
 
 from known_activations import ALL, BROKEN, KINKED
 from unweave.activations import (
@@ -38,6 +38,8 @@ def test_hermite_polynomials_are_orthonormal() -> None:
 
 def hermite_by_quad(activation: Activation, degree: int, *, scale: float, bias: float, order: int) -> float:
     """Adaptive quadrature, split at the kinks (or anywhere, if there are none)."""
+    from scipy import integrate
+
     polynomial = special.hermitenorm(degree)
 
     def integrand(z: float) -> float:
@@ -94,6 +96,8 @@ def test_hermite_coefficients_of_the_derivative_of_tanh_are_those_of_the_literat
 @pytest.mark.parametrize("activation", SMOOTH, ids=repr)
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 def test_supremum_agrees_with_a_bounded_search(activation: Activation, order: int) -> None:
+    from scipy import optimize
+
     supremum = activation.supremum(order)
     far = np.max(np.abs(activation(np.array([-1e6, 1e6]), order)))
     if np.isinf(supremum):

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import pytest
 import typer.main
 
@@ -44,6 +43,8 @@ def run_page(text: str, name: str, folder: Path) -> int:
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder in which a reader works."""
+    import matplotlib as mpl
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOKEN", "a key")
     mpl.use("Agg")

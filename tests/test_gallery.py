@@ -8,7 +8,6 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from unweave.reproduce.registry import REPRODUCTIONS
 
@@ -49,6 +48,8 @@ def test_lines_are_of_the_form_that_commands_name() -> None:
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.stem)
 def test_pictures_are_small_and_not_empty(picture: Path) -> None:
+    from PIL import Image
+
     image = Image.open(picture)
     assert image.mode == "P"
     assert min(image.size) > 120

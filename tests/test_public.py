@@ -22,11 +22,11 @@ DOCS = [path for ending in ("*.md", "*.ipynb") for path in sorted((ROOT / "docs"
 PAGES = [ROOT / "README.md", *DOCS, *sorted((ROOT / "examples").glob("*.py"))]
 
 NAMES = """
-    Activation ArraySource ArrowSource Audit BadAnswer Box BudgetExhausted CallableOracle Certificate ChunkSource Cost
-    CsvSource DaskCluster Diagnostic Everywhere Exposure FeatureCorrection FrameSource HttpOracle InputRanges
-    InputWarning InvalidInput Journal Layer Match MissingExtra Network NotIdentified NotWritten NpySource Oracle
-    OracleError OracleFailed Outcome ParquetSource QuadraticDenseNet Recipe Result SavedRun Transport TransportFailed
-    UnreadableFile UnweaveError Verdict activation_named audit canonical
+    Activation ArraySource ArrowSource Audit BadAnswer Box BudgetExhausted CallableOracle Certificate ChunkSource
+    CosineSchedule Cost CsvSource DaskCluster Diagnostic Everywhere Exposure FeatureCorrection FrameSource HttpOracle
+    InputRanges InputWarning InvalidInput Journal Layer LinearSchedule Match MeasurementProgress MissingExtra Network
+    NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource QuadraticDenseNet Recipe
+    Result SavedRun Transport TransportFailed UnreadableFile UnweaveError Verdict activation_named audit canonical
     identify identify_lowest_layer match measure_feature_correction read_run write_run
 """
 ESTIMATORS = """

@@ -84,6 +84,47 @@ def test_a_row_that_leads_nowhere_is_noticed() -> None:
     assert rows_without_code(text) == bad
 
 
+def cited_numbers(row: str) -> list[str]:
+    """What a row cites of a work: numbers of equations as `(4.27)`, theorems as `Thm. 2.1` of a name in brackets."""
+    return re.findall(r"`(\(\d+\.\d+\))`", row) + re.findall(r"\[[a-z]+, ([^],]+)", row)
+
+
+def documented(name: str) -> str:
+    """What is written about a dotted name: its own docstring, and those of what it is defined in."""
+    module, inside = NAMES.split_name(name)
+    owner: Any = importlib.import_module(module)
+    texts = [owner.__doc__ or ""]
+    for part in inside:
+        owner = getattr(owner, part)
+        texts.append(owner.__doc__ or "")
+    return "\n".join(texts)
+
+
+def uncited_rows(text: str) -> list[str]:
+    """Rows with a number of a work that no function of theirs names: the way back from the code is missing."""
+    cited = [(row, cited_numbers(row)) for row in equations(text)]
+    return [
+        row
+        for row, numbers in cited
+        if numbers and not any(number in documented(name) for number in numbers for name in named_functions(row))
+    ]
+
+
+@pytest.mark.parametrize("page", METHODS.split())
+def test_functions_lead_back_to_equations(page: str) -> None:
+    assert uncited_rows((DOCS / f"{page}.md").read_text(encoding="utf-8")) == []
+
+
+def test_a_function_without_its_number_is_noticed() -> None:
+    good = "| error [fiedler, SNM3] | `unweave.numerics.matrix_subspace.MatrixSubspace.error` |"
+    free = "| no number | `unweave.numerics.matrix_subspace.MatrixSubspace.error` |"
+    bad = [
+        "| `(4.99)` | `unweave.numerics.matrix_subspace.MatrixSubspace.error` |",
+        "| [fiedler, Thm. 9.9] | `unweave.numerics.matrix_subspace.MatrixSubspace.error` |",
+    ]
+    assert uncited_rows("\n".join([HEADING, "| equation | code |", "| --- | --- |", good, free, *bad])) == bad
+
+
 def test_every_table_of_equations_is_looked_at() -> None:
     with_table = {path.stem for path in DOCS.rglob("*.md") if HEADING in path.read_text(encoding="utf-8")}
     assert with_table == set(METHODS.split())

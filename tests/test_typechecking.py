@@ -1,5 +1,8 @@
 """The checker of the tests notices wrong types, is on if asked for, and ends after so many checks in one test only."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jaxtyping
 import numpy as np
 import pytest
@@ -8,11 +11,17 @@ from jaxtyping import Float64
 import typechecking
 from unweave.arrays import pack_squares
 
+Doubling = Callable[[Any], np.ndarray]
 
-@jaxtyping.jaxtyped(typechecker=typechecking.check)
-def doubled(numbers: Float64[np.ndarray, "numbers"]) -> Float64[np.ndarray, "numbers"]:
-    """A function of the kind that the import hook makes of all."""
+
+def unchecked(numbers: Float64[np.ndarray, "numbers"]) -> Float64[np.ndarray, "numbers"]:
     return 2.0 * np.asarray(numbers, dtype=np.float64)
+
+
+@pytest.fixture(scope="module")
+def doubled() -> Doubling:
+    """A function of the kind that the import hook makes of all; jaxtyping looks for JAX when it makes one."""
+    return jaxtyping.jaxtyped(typechecker=typechecking.check)(unchecked)
 
 
 def test_the_package_is_checked_if_that_was_asked_for() -> None:
@@ -24,17 +33,17 @@ def test_the_package_is_checked_if_that_was_asked_for() -> None:
             pack_squares(wrong)
 
 
-def test_wrong_shapes_are_noticed() -> None:
+def test_wrong_shapes_are_noticed(doubled: Doubling) -> None:
     with pytest.raises(jaxtyping.TypeCheckError):
         doubled(np.zeros((2, 2)))
 
 
 @pytest.mark.usefixtures("without_type_checks")
-def test_the_checks_can_be_switched_off() -> None:
-    assert doubled([1]) == 2.0  # pyright: ignore[reportArgumentType]
+def test_the_checks_can_be_switched_off(doubled: Doubling) -> None:
+    assert doubled([1]) == 2.0
 
 
-def test_loops_are_checked_at_their_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_are_checked_at_their_beginning(doubled: Doubling, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(typechecking, "CHECKS_ALL", False)
     with typechecking.first_calls_checked():
         for _ in range(typechecking.MOST_CHECKS):
@@ -43,7 +52,7 @@ def test_loops_are_checked_at_their_beginning(monkeypatch: pytest.MonkeyPatch) -
     assert not jaxtyping.config.jaxtyping_disable
 
 
-def test_all_calls_are_checked_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_calls_are_checked_on_request(doubled: Doubling, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(typechecking, "CHECKS_ALL", True)
     with typechecking.first_calls_checked():
         for _ in range(typechecking.MOST_CHECKS):

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
         UnweaveError,
     )
     from unweave.explore.feature_correction.entry import measure_feature_correction
-    from unweave.explore.feature_correction.recipes import Recipe
+    from unweave.explore.feature_correction.recipes import CosineSchedule, LinearSchedule, Recipe
     from unweave.explore.feature_correction.result import FeatureCorrection
+    from unweave.explore.feature_correction.runner import MeasurementProgress
     from unweave.exposure.entry import audit
     from unweave.exposure.result import Audit, Exposure
     from unweave.identification.identifier import identify
@@ -74,7 +75,8 @@ else:
                 "UnweaveError",
             ],
             "explore.feature_correction.entry": ["measure_feature_correction"],
-            "explore.feature_correction.recipes": ["Recipe"],
+            "explore.feature_correction.recipes": ["CosineSchedule", "LinearSchedule", "Recipe"],
+            "explore.feature_correction.runner": ["MeasurementProgress"],
             "explore.feature_correction.result": ["FeatureCorrection"],
             "exposure.entry": ["audit"],
             "exposure.result": ["Audit", "Exposure"],
@@ -109,6 +111,7 @@ __all__ = [
     "CallableOracle",
     "Certificate",
     "ChunkSource",
+    "CosineSchedule",
     "Cost",
     "CsvSource",
     "DaskCluster",
@@ -123,7 +126,9 @@ __all__ = [
     "InvalidInput",
     "Journal",
     "Layer",
+    "LinearSchedule",
     "Match",
+    "MeasurementProgress",
     "MissingExtra",
     "Network",
     "NotIdentified",

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 from unweave._kernels.truncated_square import truncated_square
 
@@ -26,6 +25,8 @@ def test_monotone_even_and_smooth() -> None:
 
 
 def test_is_the_integral_of_its_slope() -> None:
+    from scipy.integrate import quad
+
     def slope(z: float) -> float:
         t = min(max(z - 1.0, 0.0), 1.0)
         return 2 * z * (1 - (10 * t**3 - 15 * t**4 + 6 * t**5))

@@ -153,6 +153,16 @@ def test_a_student_that_misses_answers_is_not_shown() -> None:
     assert "no network of the known kinds" in reason
 
 
+def test_a_student_is_not_claimed_in_a_unit_that_nobody_knows() -> None:
+    """The campaign: a kink in a corner; the spread of corners was 17 times that of the domain."""
+    evidence = replace(IMITATION, is_box=True, trial_error=2.0, changes_rarely=True)
+    outcome, reason = RULES(evidence)
+    assert outcome is Outcome.NOT_IDENTIFIED
+    assert "all fresh answers are constant up to rounding, but others" in reason
+    assert not RULES.imitation_checks(evidence)
+    assert RULES.imitation_checks(replace(evidence, changes_rarely=False))
+
+
 def test_a_student_that_misses_a_corner_is_claimed_for_the_rest() -> None:
     errors = (1e-14,) * 297 + (0.1,) * 2
     cornered = replace(

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import root
 
 from plants import certified
 from unweave.activations import IDENTITY, LEAKY_RELU, QUADRATIC, RELU, SIGMOID, TANH, Activation
@@ -140,6 +139,8 @@ def test_where_rounding_matters_the_jacobian_itself_is_factorised(seed: int, mon
 
 def in_the_scales_of(found: Network, truth: Network, points: np.ndarray) -> Network:
     """The truth with its neurons scaled so that the step to it has no part along the scales."""
+    from scipy.optimize import root
+
     directions = LayeredJacobian(found, points).gauge_directions()
 
     def scaled(logarithms: np.ndarray) -> Network:

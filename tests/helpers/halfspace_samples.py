@@ -1,7 +1,6 @@
 """Planted lowest layers and unions of half spaces with known rows."""
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from unweave.activations import Activation
 
@@ -36,6 +35,8 @@ def with_pairs(values: np.ndarray) -> np.ndarray:
 
 def largest_angle(truth: np.ndarray, found: np.ndarray, *, is_signed: bool = True) -> float:
     """Largest angle in degrees between true rows and those found; 180 if their numbers differ."""
+    from scipy.optimize import linear_sum_assignment
+
     if len(truth) != len(found):
         return 180.0
     cosines = truth @ found.T if is_signed else np.abs(truth @ found.T)

@@ -12,7 +12,7 @@ from unweave.exposure.answers import FORMS
 from unweave.exposure.result import Audit, Exposure
 from unweave.learn.hierarchical.certificate import HierarchicalCertificate
 from unweave.learn.lowest_layer.layer import LowestLayerCertificate
-from unweave.learn.overparameterized.estimator import TrainingCertificate
+from unweave.learn.overparameterized.certificates import TrainingCertificate
 from unweave.learn.quadratic.certificate import OptimalityCertificate
 from unweave.learn.relu_network.certificate import ReluCertificate
 from unweave.networks.planted import general_network

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
-from scipy.integrate import quad
 
 from unweave.arrays import pack_squares
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
@@ -36,6 +35,8 @@ def disturbed(tensors: tuple[np.ndarray, ...], rng: np.random.Generator, size: f
 
 def normal_mean(function: Callable[[float], float], kink: float) -> float:
     """Mean over a standard normal variable, by quadrature on both sides of a kink."""
+    from scipy.integrate import quad
+
     weighted = lambda t: function(t) * np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi)  # noqa: E731
     return sum(quad(weighted, *ends, epsabs=1e-13, limit=200)[0] for ends in ((-15.0, kink), (kink, 15.0)))
 

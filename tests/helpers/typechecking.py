@@ -12,7 +12,6 @@ from math import inf
 from typing import Any
 
 import jaxtyping
-from beartype import BeartypeConf, beartype
 
 CHECKS = os.environ.get("UNWEAVE_TYPE_CHECKS", "none")
 # Whether every call of every test is checked.
@@ -20,9 +19,15 @@ CHECKS_ALL = CHECKS == "all"
 # So many checks are made in one test, of arguments and of results: loops repeat the same ones.
 MOST_CHECKS = 250
 
-compile_check = beartype(conf=BeartypeConf(is_pep484_tower=True))
 # Checks that are left in this test; what is called while tests are collected does not count.
 left = inf
+
+
+def compile_check(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Write the check of a function; beartype is loaded when there is one to write."""
+    from beartype import BeartypeConf, beartype
+
+    return beartype(conf=BeartypeConf(is_pep484_tower=True))(function)
 
 
 def check(function: Callable[..., Any]) -> Callable[..., Any]:

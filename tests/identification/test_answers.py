@@ -90,6 +90,13 @@ class TestSpreadOfAnswers:
         np.testing.assert_allclose(answers.oracle.size, 100.0)
         np.testing.assert_allclose(digits.spreads(*answers.unseen), np.std(answers.fresh_values * 100.0, axis=0))
 
+    def test_answers_that_vary_at_vertices_alone_change_rarely(self) -> None:
+        answers = fresh_answers(lambda x: np.maximum(x.sum(axis=1, keepdims=True) - [0.0, 1.99], 0.0), first=2)
+        answers.ask_trials(10)
+        digits = AnswerDigits(unit=np.full(2, 2.0**-51), scatter=np.zeros(2))
+        assert digits.changes_rarely(*answers.unseen).tolist() == [False, True]
+        assert np.all(np.isfinite(digits.spreads(*answers.unseen)))
+
     def test_constants_have_none_up_to_rounding(self) -> None:
         answers = fresh_answers(lambda x: 3.0 + 2.0**-51 * np.stack([x[:, 0] > 0, np.rint(9 * x[:, 1])], 1), first=2)
         digits = AnswerDigits(unit=np.full(2, 2.0**-51), scatter=np.zeros(2))

@@ -44,6 +44,8 @@ def test_what_a_network_misses_is_still_known_when_fits_have_seen_it() -> None:
     assert refiner.finds_missed(candidate, batch=50)
     after = Examination().of_known_fault(candidate, refiner)
     assert after.missed == before.missed == candidate.certificate.fresh_queries
+    # "Right up to at most 0.0 of the spread" was said where no fresh answers were left.
+    assert after.tolerance == before.tolerance > 0.0
 
 
 def test_a_time_limit_may_leave_no_fresh_answers() -> None:

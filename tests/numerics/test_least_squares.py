@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-import scipy.optimize
+import scipy  # its parts are loaded when first used
 
 from unweave.exceptions import InvalidInput
 from unweave.numerics.least_squares import (

@@ -23,7 +23,7 @@ from unweave.identification.found import Found, Settled
 from unweave.identification.identifier import Identifier
 from unweave.identification.refiner import Refiner
 from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
-from unweave.learn.base import NetworkRegressor, Stages
+from unweave.learn.stages import Stages
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import in_oracle_units
@@ -40,7 +40,7 @@ IMPORTS = {
     }
     | {"np": np, "Condition": Condition, "IDENTITY": IDENTITY, "take": take, "leave": leave}
     | {"in_oracle_units": in_oracle_units},
-    "estimator": {each.__name__: each for each in (Cost, Layer, Network, NetworkRegressor, Outcome, Result, Stages)}
+    "estimator": {each.__name__: each for each in (Cost, Layer, Network, Outcome, Result, Stages)}
     | {"np": np, "Any": Any, "Self": Self, "IDENTITY": IDENTITY},
 }
 
@@ -58,6 +58,10 @@ def followed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     path, code = recipe(request.param, PAGE.read_text(encoding="utf-8"))
     module = types.ModuleType(f"recipe_{request.param}")
     module.__dict__.update(IMPORTS[request.param])
+    if request.param == "estimator":
+        from unweave.learn.base import NetworkRegressor
+
+        module.__dict__["NetworkRegressor"] = NetworkRegressor
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(code, path, "exec"), module.__dict__)
     return module

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from unweave.exceptions import InvalidInput
@@ -39,6 +37,9 @@ def written_npy(folder: Path, points: np.ndarray, labels: np.ndarray) -> tuple[P
 
 
 def written_parquet(path: Path, points: np.ndarray, labels: np.ndarray) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     columns = {"y": labels, **dict(zip(NAMES, points.T, strict=True))}
     pq.write_table(pa.table(columns), path, row_group_size=40)
     return path
@@ -144,6 +145,9 @@ def test_parquet_columns_are_checked(rows: tuple[np.ndarray, np.ndarray], tmp_pa
 
 
 def test_cells_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     statistic = LabelMoments(Coordinates.identity(1), 2)
     pq.write_table(pa.table({"y": [1.0, 2.0], "x": ["one", "two"]}), tmp_path / "words.parquet")
     with pytest.raises(InvalidInput, match=r"words.parquet, row 1 .*, column 'x' needs a number, got 'one'"):

@@ -7,13 +7,9 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-import pyarrow
-import pyarrow.csv
-import pyarrow.feather
-import pyarrow.ipc
-import pyarrow.parquet
 import pytest
 
+from late import pyarrow
 from unweave.exceptions import InvalidInput
 from unweave.samples.frames import FrameSource
 from unweave.samples.sources import first_rows
@@ -70,7 +66,7 @@ def test_files_that_are_not_there_are_told(tmp_path: Path, ending: str) -> None:
 ARROW_KINDS = ("feather", "arrow", "stream.arrow")
 
 
-def written_arrow(path: Path, table: pyarrow.Table) -> Path:
+def written_arrow(path: Path, table: "pyarrow.Table") -> Path:
     """A file of Feather, or an IPC file or stream of several batches."""
     if path.suffix == ".feather":
         pyarrow.feather.write_feather(table, path)
@@ -157,7 +153,7 @@ def test_labels_of_rows_of_pandas_are_no_inputs(tmp_path: Path) -> None:
 class Frame:
     """A DataFrame of another library, as far as Unweave knows: it hands its columns over by a protocol."""
 
-    def __init__(self, table: pyarrow.Table) -> None:
+    def __init__(self, table: "pyarrow.Table") -> None:
         self.table = table
 
 
@@ -172,7 +168,7 @@ class InterchangeFrame(Frame):
 
 
 @pytest.mark.parametrize("kind", [StreamFrame, InterchangeFrame, lambda table: table])
-def test_data_frames(kind: Callable[[pyarrow.Table], object]) -> None:
+def test_data_frames(kind: "Callable[[pyarrow.Table], object]") -> None:
     table = pyarrow.table({"a": np.arange(ROWS), "y": np.arange(ROWS) * 3.0, "b": np.arange(ROWS) * 2.0})
     source = FrameSource(kind(table), "y", chunk_rows=7)
     points, labels = first_rows(source, inputs=2, most=1000)

@@ -6,7 +6,7 @@ square of ``R S_l``; only W feeds the output. See `unweave.reproduce.allenzhu.st
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,45 +14,8 @@ import numpy as np
 import optax
 
 from unweave._kernels import double_precision
+from unweave._kernels.quadratic_terms import Data, Terms, Units
 from unweave._kernels.truncated_square import truncated_square
-
-
-class Units(NamedTuple):
-    """What trains: distilled feature maps K and wide readouts W, one of each per level."""
-
-    features: tuple[np.ndarray, ...]
-    readouts: tuple[np.ndarray, ...]
-
-
-class Terms(NamedTuple):
-    """What the objective is made of, per level: all of it may change without a new compilation.
-
-    Args:
-        weights: of the squares in the output.
-        cross, main, whole, decay: strengths of the regularisers on main times skip links, on main links, on all
-            links, and of weight decay.
-        frames: the matrices R of the levels that feed others; empty to use all products of features.
-        bounds: where the squares behind a frame are cut off.
-        sharpness: v of the logistic loss ``log(1 + exp(-v label output)) / v``; squared error if None.
-    """
-
-    weights: np.ndarray
-    cross: np.ndarray
-    main: np.ndarray
-    whole: np.ndarray
-    decay: np.ndarray
-    frames: tuple[np.ndarray, ...] = ()
-    bounds: tuple[float, ...] = ()
-    sharpness: float | None = None
-
-
-class Data(NamedTuple):
-    """Samples: inputs, their centred squares, labels, and a given part of the output if there is one."""
-
-    points: np.ndarray
-    squares: np.ndarray
-    labels: np.ndarray
-    offsets: np.ndarray | None = None
 
 
 def objective(units: Units, terms: Terms, data: Data, *, sources: tuple) -> float:

@@ -29,6 +29,7 @@ from unweave.certificates.evidence import (
     not_pinned_down,
     right_on,
     too_noisy,
+    too_rare,
 )
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
@@ -113,7 +114,9 @@ class ClaimRules:
         return self.partly_explained, share
 
     def imitation_checks(self, evidence: Evidence) -> list[Diagnostic]:
-        """Check on which share of the domain a network answers like the model, and how well."""
+        """Check on which share of the domain a network answers like the model, and how well, if there is a unit."""
+        if evidence.changes_rarely:
+            return []
         error, share = self.imitated(evidence)
         errors = {IMITATED_ERROR: error}
         if evidence.is_box and evidence.are_corners_tried:
@@ -159,6 +162,8 @@ class ClaimRules:
         return replace(evidence.certificate, radius=math.inf, isolation=0.0)
 
     def _imitating(self, evidence: Evidence) -> tuple[Outcome, str]:
+        if evidence.changes_rarely:
+            return Outcome.NOT_IDENTIFIED, too_rare(evidence)
         certificate, (error, share) = evidence.certificate, self.imitated(evidence)
         if share < (self.right_shares[0] if certificate.rms_error <= self.partly_explained else self.fewest_alike):
             return Outcome.NOT_IDENTIFIED, not_explained(evidence)
@@ -192,11 +197,7 @@ class ClaimRules:
     def _unexplained(self, evidence: Evidence) -> tuple[Outcome, str]:
         if evidence.is_constant and evidence.is_rounded:
             # How much that is cannot be told where fresh answers have no spread but that of rounding.
-            return Outcome.NOT_IDENTIFIED, (
-                "most fresh answers are constant up to rounding, but "
-                f"{evidence.missed + evidence.missed_trials} others are not: what changes there is too rare, or too "
-                "small beside the rounding, to tell a network."
-            )
+            return Outcome.NOT_IDENTIFIED, too_rare(evidence)
         is_noise = evidence.limit <= self.largest_noise
         if is_noise and right_share_of(evidence) >= self.right_shares[0] and not evidence.is_refuted:
             return Outcome.PARTLY_IDENTIFIED, (

@@ -26,6 +26,8 @@ class Evidence:
         is_box: whether the domain is a box, whose corners walks do not reach.
         drawn_vertices: random vertices of the box that were tried; 0 if all were.
         is_constant: whether all answers are the same, up to rounding.
+        changes_rarely: whether fresh answers of an output are all the same, and others, at vertices, faces and kinks
+            in a box, are not: how much it changes over the domain, the unit of errors, is not known then.
         is_rounded: whether constant answers may be those of a function that changes: they differ, or have few digits.
         coarseness: how answers are rounded, if that is what `floor` is; empty if it is not.
         misfit: how far neurons are from the profiles that they were read from, relative.
@@ -57,6 +59,7 @@ class Evidence:
     is_box: bool = False
     drawn_vertices: int = 0
     is_constant: bool = False
+    changes_rarely: bool = False
     is_rounded: bool = False
     coarseness: str = ""
     misfit: float = 0.0
@@ -130,6 +133,19 @@ def constant(evidence: Evidence, share: float) -> str:
         f"{evidence.certificate.fresh_queries} fresh points agree. That is no evidence against features that are "
         "narrower than the rest of the domain, such as neurons that bend in a thin slab only. Choose a domain (scale, "
         "center) where the answers change."
+    )
+
+
+def too_rare(evidence: Evidence) -> str:
+    """Say that answers are constant nearly everywhere, but not everywhere."""
+    fresh, others = (
+        ("all", "others, at vertices, faces and kinks,")
+        if evidence.changes_rarely
+        else ("most", f"{evidence.missed + evidence.missed_trials} others")
+    )
+    return (
+        f"{fresh} fresh answers are constant up to rounding, but {others} are not: what changes there is too rare, or "
+        "too small beside the rounding, to tell a network."
     )
 
 

@@ -25,6 +25,7 @@ from unweave.writing import as_json as json_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from unweave.explore.feature_correction.runner import MeasurementProgress
     from unweave.oracles.oracle import Oracle
     from unweave.result import Result
 
@@ -323,6 +324,42 @@ class Reading:
         share = self.read / self.total
         left = (now - self.pass_began) * (1 / share - 1)
         return f"{said}, {share:.0%} read  {elapsed}, about {_clock(left)} left for reading"
+
+
+@dataclass
+class Trainings:
+    """What is known of a measurement that trains many models.
+
+    Args:
+        name: of what is trained.
+        done: trainings that are done.
+        total: trainings in all; None before that is known.
+        seconds_left: about, when this was told; None while it is not known.
+        told: when that was.
+        began: when the measurement began, by `time.monotonic`.
+    """
+
+    name: str = "loading"
+    done: int = 0
+    total: int | None = None
+    seconds_left: float | None = None
+    told: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+
+    def tell(self, seen: "MeasurementProgress") -> None:
+        """Take what is trained, and how far the measurement is."""
+        self.name, self.done, self.total, self.seconds_left = seen.name, seen.done, seen.total, seen.seconds_left
+        self.told = time.monotonic()
+
+    @property
+    def words(self) -> str:
+        """What is trained, how many trainings are done, time, and what is left of it."""
+        now = time.monotonic()
+        said = f"{self.name:<36} {self.done:>5,}"
+        said += f"{'' if self.total is None else f' of {self.total:,}'} trainings done  {_clock(now - self.began)}"
+        if self.seconds_left is None:
+            return said
+        return f"{said}, about {_clock(max(0.0, self.seconds_left - (now - self.told)))} left"
 
 
 def _clock(seconds: float) -> str:

@@ -167,7 +167,7 @@ class Learner:
     def fitted(self, request: LearnRequest, samples: Samples, reading: Reading) -> Any:
         """The estimator, fitted to samples."""
         import unweave.learn
-        from unweave.learn.base import telling
+        from unweave.learn.stages import telling
 
         reading.tell("learning", len(samples.points))
         estimator = getattr(unweave.learn, self.estimator())(**self.settings(), random_state=request.seed)

@@ -159,6 +159,7 @@ class Examined:
             is_box=probe.answers.is_box,
             drawn_vertices=0 if network.inputs <= VERTICES.most_inputs else VERTICES.drawn,
             is_constant=network.widths == (0,) and (slope < constant_slope or bool(np.all(np.isinf(spreads)))),
+            changes_rarely=probe.changes_rarely,
             is_rounded=bool(np.any(probe.may_hide_changes)),
             coarseness=said,
             misfit=candidate.start.misfit,
@@ -244,9 +245,9 @@ class Examination:
         if candidate.units is not refiner.answers.oracle:
             refiner = refiner.in_units_of(candidate)
         errors = kept_errors(candidate.errors(*refiner.answers.fresh))
-        # Fresh answers may have been given up since they have judged it, and no network is right on what was not asked.
-        tolerance = _tolerance(candidate, refiner)
-        return Examined(candidate, candidate.missed, is_complete=False, fresh_errors=errors, tolerance=tolerance)
+        # Fresh answers may have been given up since they have judged it: what they said then is what is known.
+        missed, tolerance = candidate.missed, candidate.tolerance
+        return Examined(candidate, missed, is_complete=False, fresh_errors=errors, tolerance=tolerance)
 
     def of_imitation(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Ask how far a network that only answers alike is from fresh answers, and at vertices and faces of a box."""
@@ -304,9 +305,9 @@ class Examination:
     def _judged(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Count what a network misses of the fresh answers that are there."""
         fresh = refiner.answers.fresh
-        missed = int(np.count_nonzero(refiner.missed(candidate.network, *fresh)))
+        missed, tolerance = refiner.missed_fresh(candidate.network)
         certified, errors = self._certified(candidate, refiner), kept_errors(candidate.errors(*fresh))
-        return Examined(certified, missed, fresh_errors=errors, tolerance=_tolerance(candidate, refiner))
+        return Examined(certified, missed, fresh_errors=errors, tolerance=tolerance)
 
     def _missed_trials(self, candidate: Candidate, refiner: Refiner) -> Bool[np.ndarray, "points"]:
         """Whether each of the trial answers is missed."""
@@ -400,11 +401,6 @@ class Examination:
         again = refiner.again(candidate, candidate.network)
         misses = np.any(refiner.missed(again.network, *seen)) or np.any(self._missed_trials(again, refiner))
         return None if misses or not again.explains else again
-
-
-def _tolerance(candidate: Candidate, refiner: Refiner) -> float:
-    """Give the largest error at any fresh point that does not count as missed."""
-    return float(np.max(refiner.tolerances(candidate.network, *refiner.answers.fresh), initial=0.0))
 
 
 PARAMETER_CLAIM = ("smallest_singular", "is_singular_estimated", "radius", "isolation")

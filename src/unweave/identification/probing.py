@@ -248,6 +248,11 @@ class Probe:
         return self.digits.spreads(*self.answers.unseen)
 
     @property
+    def changes_rarely(self) -> bool:
+        """Whether an output was the same at all fresh points and changes at others: its spread is not known."""
+        return bool(np.any(self.digits.changes_rarely(*self.answers.unseen)))
+
+    @property
     def same_outputs(self) -> dict[int, float]:
         """Outputs that were the same wherever they were asked, beside others that were not, and what they were."""
         oracle = self.oracle

@@ -46,6 +46,7 @@ class Candidate:
         refinement: the network after refinement.
         certificate: what fresh answers say about it.
         missed: how many of these it misses. They may be fitted afterwards, and then the pool has others or none.
+        tolerance: the largest error at any of them that does not count as missed.
         floor: the smallest residual that a right network can have.
         limit: the largest residual of a network that explains the answers.
         skip_tol: relative size up to which the affine part may be zero.
@@ -59,6 +60,7 @@ class Candidate:
     refinement: Refinement
     certificate: Certificate
     missed: int
+    tolerance: float
     floor: float
     limit: float
     skip_tol: float
@@ -290,8 +292,9 @@ class Refiner:
         floor = self.floor(refinement.network)
         radius = float(np.clip(self.skip_margin * certificate.radius, 1e-9, self.largest_skip))
         skip_tol = radius if certificate.is_isolated else self.loose_skip
-        missed, limit = self._missed_fresh(refinement.network), self.limit(floor)
-        return Candidate(refinement, certificate, missed, floor, limit, skip_tol, start, answers.oracle)
+        missed, tolerance = self.missed_fresh(refinement.network)
+        limit = self.limit(floor)
+        return Candidate(refinement, certificate, missed, tolerance, floor, limit, skip_tol, start, answers.oracle)
 
     def solved(
         self, start: Start, network: Network, claim: ParameterClaim, *, error_margin: float, amplification: float
@@ -314,14 +317,15 @@ class Refiner:
         refinement = Refinement(network, certificate.rms_error, 0, True, (certificate.rms_error,))
         radius = float(np.clip(self.skip_margin * claim.radius, 1e-9, self.largest_skip))
         limit = max(self.limit(floor), self.explained_noise * amplification * floor)
-        missed = self._missed_fresh(network)
+        judged = self.missed_fresh(network)
         return Candidate(
-            refinement, certificate, missed, floor, limit, radius, start, answers.oracle, is_closed_form=True
+            refinement, certificate, *judged, floor, limit, radius, start, answers.oracle, is_closed_form=True
         )
 
-    def _missed_fresh(self, network: Network) -> int:
-        """Count the fresh answers that a network misses."""
-        return int(np.count_nonzero(self.missed(network, *self.answers.fresh)))
+    def missed_fresh(self, network: Network) -> tuple[int, float]:
+        """Count the fresh answers that a network misses, and give the largest error at any that counts as met."""
+        limits = self.tolerances(network, *self.answers.fresh)
+        return int(np.count_nonzero(self.missed(network, *self.answers.fresh))), float(np.max(limits, initial=0.0))
 
     def certified(self, network: Network) -> Certificate:
         """Say what the answers, fitted and fresh, tell about a network."""

@@ -1,15 +1,13 @@
-"""What estimators share: checks of samples and settings, the record of stages, and the attributes after `fit`.
+"""What estimators share: checks of samples and settings, and the attributes after `fit`.
 
 An estimator lies beside its algorithm in a folder of its own and derives from `NetworkRegressor`, or from the
 `NetworkClassifier` of `classes.py`. Its `fit` checks the samples, runs the algorithm in `Stages`, and ends with
 ``self._keep(result)``. One sample is one row of X.
 """
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,14 +21,11 @@ from sklearn.base import (
 from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from unweave.arrays import PerPoint, PointMask, Points, spread_of_columns, unit_of_columns
+from unweave.arrays import PerPoint, Points, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.result import InputRanges, Outcome, Result
-from unweave.samples.sources import DistinctRows
 
 Labels = Float64[np.ndarray, "points"]
-# Called with the name of a stage when it begins, and with the number of samples if that is known.
-Progress = Callable[[str, int], None]
 
 LARGEST_SEED = 2**31 - 1
 # Sizes of inputs and labels, and one over them, up to which floats hold their fourth powers, which losses need.
@@ -40,68 +35,6 @@ MOST_VALUES = 2**27
 # Letters of a cell in a message.
 LONGEST_CELL = 40
 AnyEstimator = TypeVar("AnyEstimator", bound="NetworkEstimator")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampleRules:
-    """What samples are needed, and how they are divided.
-
-    Args:
-        held_out: share of them that judges the result and takes no part in it; chosen.
-        per_input: with fewer there are no moments worth decomposing; chosen.
-        constant: spread of an input, relative to its size, below which it is rounding of a constant; chosen:
-            some thousand roundings of float64.
-    """
-
-    held_out: float = 0.1
-    per_input: int = 20
-    constant: float = 1e-12
-
-    def hold_out(self, points: Points, rng: np.random.Generator) -> tuple[PointMask, PointMask]:
-        """Choose the samples that may be fitted, and those that judge.
-
-        Samples at one point are on one side, and one of them judges: as many others would be no further evidence.
-        """
-        distinct = DistinctRows.of(points)
-        chosen = np.zeros(distinct.count, dtype=bool)
-        chosen[rng.choice(distinct.count, int(self.held_out * distinct.count), replace=False)] = True
-        held, judging = chosen[distinct.which], np.zeros(len(points), dtype=bool)
-        judging[distinct.one_of_each(rng)] = True
-        return ~held, held & judging
-
-
-# Who is told about the stages of a fit, which has no argument for it in scikit-learn.
-_LISTENER: ContextVar[Progress | None] = ContextVar("_LISTENER", default=None)
-
-
-@contextmanager
-def telling(progress: Progress) -> Iterator[None]:
-    """Tell about the stages of all fits inside this context."""
-    token = _LISTENER.set(progress)
-    try:
-        yield
-    finally:
-        _LISTENER.reset(token)
-
-
-class Stages:
-    """Time stages and tell where a run is: the one that is given, or the one that `telling` names."""
-
-    def __init__(self, progress: Progress | None = None) -> None:
-        self.seconds: dict[str, float] = {}
-        self.samples = 0
-        self._progress = progress if progress is not None else _LISTENER.get()
-
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        """Time a stage; one that comes again adds to its time."""
-        if self._progress is not None:
-            self._progress(name, self.samples)
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
 class NetworkEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -72,7 +72,7 @@ class MatrixSubspace:
 
     @property
     def error(self) -> float:
-        """Proxy for the subspace error: what lies outside, or is expected to, over the least inside.
+        """Proxy for the subspace error [fiedler, SNM3]: what lies outside, or is expected to, over the least inside.
 
         With hardly more Hessians than dimensions the singular values outside are smaller than the
         errors that cause them, so these count, too.
@@ -84,7 +84,7 @@ class MatrixSubspace:
 
     @property
     def learnability(self) -> float:
-        """Smallest eigenvalue of the Hessians' second moment inside the span (alpha of the theory)."""
+        """Smallest eigenvalue of the Hessians' second moment inside the span (alpha of [fiedler, SNM3])."""
         return float(self.singular_values[self.rank - 1] ** 2 / self.matrices) if self.rank else 0.0
 
 

@@ -273,6 +273,13 @@ class AnswerDigits:
         spread = np.where(spread > self.unit, spread, spread_of_columns(values))
         return np.where(constant_outputs(values, self.unit, self.scatter), np.inf, spread)
 
+    def changes_rarely(
+        self, typical: Float64[np.ndarray, "typical outputs"], values: Values
+    ) -> Bool[np.ndarray, "outputs"]:
+        """Whether typical answers, per output, are constant up to rounding where all together are not."""
+        is_typical = spread_of_columns(typical) > self.unit
+        return ~is_typical & ~constant_outputs(values, self.unit, self.scatter)
+
 
 @dataclass(frozen=True)
 class NoiseFloor:

@@ -21,7 +21,7 @@ CERTIFICATES = {
     "LowestLayerCertificate": "unweave.learn.lowest_layer.layer",
     "OptimalityCertificate": "unweave.learn.quadratic.certificate",
     "ReluCertificate": "unweave.learn.relu_network.certificate",
-    "TrainingCertificate": "unweave.learn.overparameterized.estimator",
+    "TrainingCertificate": "unweave.learn.overparameterized.certificates",
 }
 
 

@@ -5,20 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import unweave
-from correction_models import perceptron, small_points
+from late import LateModule, torch
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.fingerprints import described, fingerprint
 from unweave.explore.feature_correction.recipes import Recipe
 
+fingerprints = LateModule("unweave.explore.feature_correction.fingerprints")
+models = LateModule("correction_models")
 
-def scaled(_: object, inputs: torch.Tensor, *__: object, factor: float = 1.0) -> torch.Tensor:
+
+def scaled(_: object, inputs: "torch.Tensor", *__: object, factor: float = 1.0) -> "torch.Tensor":
     return factor * inputs
 
 
-def shifting(shift: object) -> Callable[..., torch.Tensor]:
+def shifting(shift: object) -> "Callable[..., torch.Tensor]":
     return lambda _, inputs, *__: inputs + shift
 
 
@@ -26,7 +27,7 @@ class Shift:
     def __init__(self, shift: object) -> None:
         self.shift = shift
 
-    def __call__(self, _: object, inputs: torch.Tensor, *__: object) -> torch.Tensor:
+    def __call__(self, _: object, inputs: "torch.Tensor", *__: object) -> "torch.Tensor":
         return inputs + self.shift
 
     def method(self) -> None: ...
@@ -60,47 +61,33 @@ MAKERS: dict[str, Callable[[int], object]] = {
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_does_something_else_has_another_fingerprint(name: str) -> None:
-    first, again, other = (fingerprint(MAKERS[name](number)) for number in (0, 0, 1))
+    first, again, other = (fingerprints.fingerprint(MAKERS[name](number)) for number in (0, 0, 1))
     assert first == again
     assert first != other
 
 
 def test_places_in_memory_are_not_told() -> None:
-    assert described(object()) == described(object())
-    assert fingerprint(Held(object())) == fingerprint(Held(object()))
-    assert fingerprint(None) is None
+    assert fingerprints.described(object()) == fingerprints.described(object())
+    assert fingerprints.fingerprint(Held(object())) == fingerprints.fingerprint(Held(object()))
+    assert fingerprints.fingerprint(None) is None
 
 
 def test_what_holds_itself_has_a_fingerprint() -> None:
     shift = Shift(0)
     shift.shift = [shift]
-    assert fingerprint(shift) is not None
-
-
-class Powered(torch.nn.Module):
-    """Its settings are neither in its text nor in its weights."""
-
-    def __init__(self, power: int, drop: float = 0.0) -> None:
-        super().__init__()
-        self.inner, self.power, self.drop = perceptron(), power, drop
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.dropout(self.inner(rows**self.power), self.drop, self.training)
-
-    def extra_repr(self) -> str:
-        return repr(object())
+    assert fingerprints.fingerprint(shift) is not None
 
 
 def test_a_folder_is_only_gone_on_with_by_the_same_model_and_functions(seed: int, tmp_path: Path) -> None:
     settings = {"recipe": Recipe(epochs=1, batch=20), "seeds": 1, "windows": (), "prox": (), "folder": tmp_path}
-    units, data = ("inner.0", "inner.2"), small_points(seed)
+    units, data = ("inner.0", "inner.2"), models.small_points(seed)
 
     def measure(model: torch.nn.Module, **more: object) -> unweave.FeatureCorrection:
         return unweave.measure_feature_correction(model, data, units=units, **settings, **more)  # pyright: ignore
 
-    assert measure(Powered(1)) == measure(Powered(1))
-    for other in (Powered(2), Powered(1, drop=0.5), Powered(1).double()):
+    assert measure(models.Powered(1)) == measure(models.Powered(1))
+    for other in (models.Powered(2), models.Powered(1, drop=0.5), models.Powered(1).double()):
         with pytest.raises(InvalidInput, match="other settings"):
             measure(other)
     with pytest.raises(InvalidInput, match=r"other settings \(prepare_test\)"):
-        measure(Powered(1), prepare_test=shifting(1.0))
+        measure(models.Powered(1), prepare_test=shifting(1.0))

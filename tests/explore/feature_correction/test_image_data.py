@@ -2,10 +2,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
+from late import LateModule
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.image_data import load_images
+
+Image = LateModule("PIL.Image")
 
 
 def write_cifar(path: Path, labels: np.ndarray, images: np.ndarray) -> None:
@@ -77,6 +79,58 @@ def test_pictures_in_folders(tmp_path: Path, seed: int) -> None:
     assert np.array_equal(found.test_images[0], pixels.transpose(2, 0, 1))
 
 
+@pytest.mark.parametrize(("mode", "channels"), [("L", 1), ("RGB", 3)])
+def test_jpeg_files_are_read_as_they_are_decoded(tmp_path: Path, mode: str, channels: int, seed: int) -> None:
+    rng, written = np.random.default_rng(seed), []
+    for part in ("train", "test"):
+        for name in ("dog", "cat"):
+            (tmp_path / part / name).mkdir(parents=True)
+            path = tmp_path / part / name / ("one.JPG" if name == "dog" else "one.jpeg")
+            pixels = rng.integers(0, 256, (6, 8, channels), dtype=np.uint8)
+            Image.fromarray(pixels[:, :, 0] if mode == "L" else pixels).save(path, format="JPEG")
+            written.append(np.asarray(Image.open(path)).reshape(6, 8, channels).transpose(2, 0, 1))
+    found = load_images(tmp_path)
+    assert found.shape == (channels, 6, 8)
+    assert np.array_equal(found.train_images[[1, 0]], written[:2])
+    assert np.array_equal(found.test_images[[1, 0]], written[2:])
+
+
+@pytest.mark.parametrize("axis", [None, 1, 3])
+def test_grey_arrays_need_no_axis_of_channels(tmp_path: Path, axis: int | None, seed: int) -> None:
+    given = arrays(np.random.default_rng(seed))
+    grey = {name: given[name][:, :, :, 0] for name in ("x_train", "x_test")}
+    shown = grey if axis is None else {name: np.expand_dims(each, axis) for name, each in grey.items()}
+    np.savez(tmp_path / "images.npz", **{**given, **shown})
+    found = load_images(tmp_path)
+    assert found.shape == (1, 8, 8)
+    assert np.array_equal(found.train_images[:, 0], grey["x_train"])
+
+
+def test_pictures_that_would_fill_the_memory_are_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("train", "test"):
+        for name in ("dog", "cat"):
+            (tmp_path / part / name).mkdir(parents=True)
+            Image.new("L", (8, 8)).save(tmp_path / part / name / "one.png")
+    monkeypatch.setattr("unweave.explore.feature_correction.image_data.MOST_PICTURE_BYTES", 4 * 64)
+    assert len(load_images(tmp_path).train_images) == 2
+    monkeypatch.setattr("unweave.explore.feature_correction.image_data.MOST_PICTURE_BYTES", 4 * 64 - 1)
+    with pytest.raises(InvalidInput, match="holds pictures of 256 bytes"):
+        load_images(tmp_path)
+
+
+def test_a_picture_of_more_points_than_anybody_draws_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("train", "test"):
+        (tmp_path / part / "dog").mkdir(parents=True)
+        Image.new("L", (30, 30)).save(tmp_path / part / "dog" / "one.png")
+    monkeypatch.setattr("PIL.Image.MAX_IMAGE_PIXELS", 600)
+    with pytest.raises(InvalidInput, match="decompression bomb"):
+        load_images(tmp_path)
+
+
 def test_floats_lie_between_0_and_1(tmp_path: Path, seed: int) -> None:
     np.savez(tmp_path / "images.npz", **arrays(np.random.default_rng(seed)))
     found = load_images(tmp_path)
@@ -132,7 +186,8 @@ def test_broken_cifar_files_are_refused(tmp_path: Path, seed: int) -> None:
     ("changes", "words"),
     [
         ({"x_train": np.zeros((6, 8, 8, 3))}, "needs bytes"),
-        ({"x_train": np.zeros((6, 8, 8, 1), dtype=np.uint8)}, "3 channels"),
+        ({"x_train": np.zeros((6, 8, 8, 2), dtype=np.uint8)}, "3 channels"),
+        ({"x_train": np.zeros((6, 8, 8, 1), dtype=np.uint8)}, "images of one shape"),
         ({"x_train": np.zeros((6, 3, 3, 3), dtype=np.uint8)}, "3 channels"),
         ({"x_test": np.zeros((3, 9, 9, 3), dtype=np.uint8)}, "images of one shape"),
         ({"y_train": np.zeros(5, dtype=int)}, r"one integer per image, shape \(6,\)"),
@@ -161,18 +216,22 @@ def test_missing_and_doubled_arrays_are_refused(tmp_path: Path, seed: int) -> No
 def test_wrong_pictures_are_refused(tmp_path: Path) -> None:
     for part in ("train", "test"):
         (tmp_path / part / "cat").mkdir(parents=True)
-    with pytest.raises(InvalidInput, match="needs PNG files, found none"):
+    with pytest.raises(InvalidInput, match="needs PNG or JPEG files, found none"):
         load_images(tmp_path)
     for part in ("train", "test"):
-        Image.new("L", (8, 8)).save(tmp_path / part / "cat" / "one.png")
-    with pytest.raises(InvalidInput, match="mode L"):
+        Image.new("RGBA", (8, 8)).save(tmp_path / part / "cat" / "one.png")
+    with pytest.raises(InvalidInput, match="mode RGBA"):
         load_images(tmp_path)
-    Image.new("RGB", (8, 8)).save(tmp_path / "train" / "cat" / "one.png")
+    for part in ("train", "test"):
+        Image.new("RGB", (8, 8)).save(tmp_path / part / "cat" / "one.png")
     Image.new("RGB", (9, 8)).save(tmp_path / "train" / "cat" / "two.png")
     with pytest.raises(InvalidInput, match="images of one size"):
         load_images(tmp_path)
+    Image.new("L", (8, 8)).save(tmp_path / "train" / "cat" / "two.png")
+    with pytest.raises(InvalidInput, match="one kind, all grey or all RGB"):
+        load_images(tmp_path)
     (tmp_path / "train" / "cat" / "two.png").write_bytes(b"no image")
-    with pytest.raises(InvalidInput, match="needs to be a PNG file"):
+    with pytest.raises(InvalidInput, match="needs to be a PNG or JPEG file"):
         load_images(tmp_path)
     (tmp_path / "train" / "dog").mkdir()
     with pytest.raises(InvalidInput, match="the same class folders"):

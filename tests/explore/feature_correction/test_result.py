@@ -38,15 +38,15 @@ def result(*depths: DepthResult) -> FeatureCorrection:
 @pytest.mark.parametrize(
     ("row", "verdict"),
     [
-        (depth(), "needed and local"),
-        (depth(correlation=0.5), "needed, not local"),
-        (depth(frozen=0.973), "not needed"),
-        (depth(frozen=0.99), "frozen is better"),
-        (depth(frozen=0.967), "no conclusion: "),
+        ({}, "needed and local"),
+        ({"correlation": 0.5}, "needed, not local"),
+        ({"frozen": 0.973}, "not needed"),
+        ({"frozen": 0.99}, "frozen is better"),
+        ({"frozen": 0.967}, "no conclusion: "),
     ],
 )
-def test_verdicts_follow_gap_and_correlation(row: DepthResult, verdict: str) -> None:
-    assert row.verdict.startswith(verdict)
+def test_verdicts_follow_gap_and_correlation(row: dict[str, float], verdict: str) -> None:
+    assert depth(**row).verdict.startswith(verdict)
 
 
 def test_sentences_say_what_to_do() -> None:

@@ -2,7 +2,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, r2_score
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.samples import check_samples
@@ -32,6 +31,8 @@ def test_all_rows_train_if_nothing_is_chosen(seed: int) -> None:
 
 
 def test_accuracy_is_the_usual_one(seed: int) -> None:
+    from sklearn.metrics import accuracy_score
+
     samples = check_samples(classes(seed), has_validation=False, random_state=0)
     outputs = np.random.default_rng(seed).standard_normal((9, 3))
     expected = accuracy_score(samples.test_labels, outputs.argmax(axis=1))
@@ -39,6 +40,8 @@ def test_accuracy_is_the_usual_one(seed: int) -> None:
 
 
 def test_explained_variance_is_the_usual_one_in_any_unit(seed: int) -> None:
+    from sklearn.metrics import r2_score
+
     data = numbers(seed)
     samples = check_samples(data, has_validation=False, random_state=0)
     assert not samples.is_classification

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp
 
 from unweave.explore.feature_correction.statistics import SEED_RULES, Need, Scores, conclude, scores
 
 
 def test_the_interval_is_the_t_interval(seed: int) -> None:
+    from scipy.stats import ttest_1samp
+
     values = np.random.default_rng(seed).standard_normal(6)
     interval = ttest_1samp(values, 0).confidence_interval(0.95)
     found = Scores(tuple(values))

@@ -1,30 +1,30 @@
 import numpy as np
 import pytest
-import torch
 
-from correction_models import SmallConvolutions, small_images, small_points
+from late import LateModule, torch
 from unweave.explore.feature_correction.plan import Plan, Thawed
 from unweave.explore.feature_correction.recipes import Compose, Recipe
 from unweave.explore.feature_correction.samples import check_samples
 from unweave.explore.feature_correction.subjects import Deadline, OutOfTime
-from unweave.explore.feature_correction.torch_subject import TorchSubject, torch_subject
-from unweave.explore.feature_correction.training import RecipeLoop, pull
-from unweave.explore.feature_correction.units import CutModel
+
+models = LateModule("correction_models")
+subjects = LateModule("unweave.explore.feature_correction.torch_subject")
+training = LateModule("unweave.explore.feature_correction.training")
 
 PLAN = Plan(3, (1, 2, 3), (0, 1, 2), (1e-3,), (0,))
 RECIPE = Recipe(epochs=2, batch=20)
 
 
-def subject(seed: int, recipe: Recipe = RECIPE) -> TorchSubject:
-    samples = check_samples(small_images(seed), has_validation=False, random_state=0)
-    return torch_subject(SmallConvolutions(), samples, units=None, recipe=recipe)
+def subject(seed: int, recipe: Recipe = RECIPE) -> "subjects.TorchSubject":
+    samples = check_samples(models.small_images(seed), has_validation=False, random_state=0)
+    return subjects.torch_subject(models.SmallConvolutions(), samples, units=None, recipe=recipe)
 
 
 def test_the_pull_is_a_sum_of_squares(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     weight = torch.randn(3, 4, generator=generator).requires_grad_()
     place = torch.randn(3, 4, generator=generator)
-    value = pull([(weight, place)], 0.3)()
+    value = training.pull([(weight, place)], 0.3)()
     value.backward()
     assert value.item() == pytest.approx(0.3 * ((weight - place) ** 2).sum().item())
     assert weight.grad is not None
@@ -37,7 +37,9 @@ def test_one_step_is_gradient_descent_with_decay(seed: int) -> None:
     model = torch.nn.Linear(3, 1, bias=False)
     start = model.weight.detach().clone()
     recipe = Recipe(epochs=1, batch=6, learning_rate=0.2, weight_decay=0.1)
-    RecipeLoop(recipe, inputs, labels, None)(model, list(model.parameters()), pull([], 0.0), seed, Deadline())
+    training.RecipeLoop(recipe, inputs, labels, None)(
+        model, list(model.parameters()), training.pull([], 0.0), seed, Deadline()
+    )
     gradient = 2 * (inputs @ start.T - labels).T @ inputs / 6 + 0.1 * start
     assert torch.allclose(model.weight, start - 0.2 * gradient, atol=1e-6)
 
@@ -51,8 +53,8 @@ def test_batches_are_prepared_and_hold_every_row_once_per_epoch(seed: int) -> No
 
     inputs = torch.arange(11.0)[:, None]
     model = torch.nn.Linear(1, 1)
-    loop = RecipeLoop(Recipe(epochs=1, batch=5), inputs, torch.zeros(11, 1), note)
-    loop(model, list(model.parameters()), pull([], 0.0), seed, Deadline())
+    loop = training.RecipeLoop(Recipe(epochs=1, batch=5), inputs, torch.zeros(11, 1), note)
+    loop(model, list(model.parameters()), training.pull([], 0.0), seed, Deadline())
     assert sorted(torch.cat(seen).tolist()) == list(range(11))
     assert min(map(len, seen)) >= 5
 
@@ -60,8 +62,8 @@ def test_batches_are_prepared_and_hold_every_row_once_per_epoch(seed: int) -> No
 @pytest.mark.parametrize("rows", [2, 3, 5, 7, 8])
 def test_no_batch_has_a_single_row(rows: int) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(1, 2), torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
-    loop = RecipeLoop(Recipe(epochs=1, batch=2), torch.randn(rows, 1), torch.zeros(rows, 1), None)
-    loop(model, list(model.parameters()), pull([], 0.0), 0, Deadline())
+    loop = training.RecipeLoop(Recipe(epochs=1, batch=2), torch.randn(rows, 1), torch.zeros(rows, 1), None)
+    loop(model, list(model.parameters()), training.pull([], 0.0), 0, Deadline())
 
 
 def test_a_training_repeats_bit_by_bit(seed: int) -> None:
@@ -111,11 +113,13 @@ def test_all_trainings_of_a_seed_start_alike(seed: int) -> None:
 
 
 def test_the_head_of_a_cut_model_is_no_copy_of_the_first_layer(seed: int) -> None:
+    from unweave.explore.feature_correction.cuts import CutModel
+
     model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 5), torch.nn.Linear(5, 4))
-    x_train, _, x_test, _ = small_points(seed)
+    x_train, _, x_test, _ = models.small_points(seed)
     labels = [np.arange(len(each)) % 4 for each in (x_train, x_test)]
     samples = check_samples((x_train, labels[0], x_test, labels[1]), has_validation=False, random_state=0)
-    measured = torch_subject(model, samples, units=None, recipe=RECIPE)
+    measured = subjects.torch_subject(model, samples, units=None, recipe=RECIPE)
     cut = measured._model(seed, 1)
     assert isinstance(cut, CutModel)
     first = cut.body.get_submodule("0").weight.detach().numpy().ravel()
@@ -133,11 +137,13 @@ def test_inputs_at_which_features_are_compared_are_prepared_but_not_attacked(see
     class Attack(Doubled):
         needs_labels = True
 
-    samples = check_samples(small_images(seed), has_validation=False, random_state=0)
+    samples = check_samples(models.small_images(seed), has_validation=False, random_state=0)
     recipe = Recipe(epochs=1, batch=40, learning_rate=0.0)
     features = []
     for prepare in (None, Doubled(), Attack(), Compose((Doubled(), Attack()))):
-        measured = torch_subject(linear_convolutions(), samples, units=None, recipe=recipe, prepare_test=prepare)
+        measured = subjects.torch_subject(
+            linear_convolutions(), samples, units=None, recipe=recipe, prepare_test=prepare
+        )
         features.append(measured.train(PLAN.only(0, 1), None, Deadline()).features)
     assert np.allclose(features[1], 2 * features[0])
     assert np.array_equal(features[2], features[0])
@@ -145,16 +151,16 @@ def test_inputs_at_which_features_are_compared_are_prepared_but_not_attacked(see
 
 
 def test_places_of_features_are_drawn_alike_for_every_model(seed: int) -> None:
-    samples = check_samples(small_images(seed, test=600), has_validation=False, random_state=0)
+    samples = check_samples(models.small_images(seed, test=600), has_validation=False, random_state=0)
     recipe = Recipe(epochs=1, batch=40, learning_rate=0.0)
-    measured = torch_subject(linear_convolutions(), samples, units=None, recipe=recipe)
+    measured = subjects.torch_subject(linear_convolutions(), samples, units=None, recipe=recipe)
     found = measured.train(PLAN.only(0, 1), None, Deadline())
     again = measured.train(PLAN.fix(0, 1, 0), found.weights, Deadline())
     assert found.features.shape == (600 * 6, 4)
     assert np.allclose(found.features, again.features)
 
 
-def linear_convolutions() -> torch.nn.Sequential:
+def linear_convolutions() -> "torch.nn.Sequential":
     return torch.nn.Sequential(
         torch.nn.Conv2d(1, 4, 3, padding=1, bias=False),
         torch.nn.Conv2d(4, 3, 3, bias=False),
@@ -165,16 +171,16 @@ def linear_convolutions() -> torch.nn.Sequential:
 
 
 def test_a_model_may_cut_itself(seed: int) -> None:
-    class SelfCutting(SmallConvolutions):
+    class SelfCutting(models.SmallConvolutions):
         def truncated(self, depth: int) -> torch.nn.Module:
-            cut = SmallConvolutions()
+            cut = models.SmallConvolutions()
             cut.conv3, cut.head = torch.nn.Identity(), torch.nn.Linear(5, 3)
             if depth == 1:
                 cut.conv2, cut.norm2, cut.head = torch.nn.Identity(), torch.nn.Identity(), torch.nn.Linear(4, 3)
             return cut
 
-    samples = check_samples(small_images(seed), has_validation=False, random_state=0)
-    measured = torch_subject(lambda _: SelfCutting(), samples, units=None, recipe=RECIPE)
+    samples = check_samples(models.small_images(seed), has_validation=False, random_state=0)
+    measured = subjects.torch_subject(lambda _: SelfCutting(), samples, units=None, recipe=RECIPE)
     found = measured.train(PLAN.only(0, 2), None, Deadline())
     assert set(found.weights) == {"conv1", "conv2"}
     assert found.features.shape[1] == 5

@@ -58,3 +58,12 @@ def test_a_gap_is_needed_although_the_whole_model_could_be_a_little_better() -> 
 )
 def test_late_progress_is_a_share_of_all_progress(losses: list[float], share: float | None) -> None:
     assert late_progress(losses) == (None if share is None else pytest.approx(share))
+
+
+@pytest.mark.parametrize(("final", "is_known"), [(0.0, False), (0.2, False), (0.5, True), (1.0, True)])
+def test_a_schedule_that_ends_a_training_does_not_tell_that_it_has_converged(final: float, is_known: bool) -> None:
+    from unweave.explore.feature_correction.recipes import CosineSchedule
+
+    rates = [CosineSchedule(final=final)((epoch + 0.5) / 10) for epoch in range(10)]
+    found = late_progress([1.0, 0.9, 0.8, *[0.7] * 8], rates=rates)
+    assert (found is not None) == is_known

@@ -1,46 +1,41 @@
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
-from correction_models import SmallConvolutions, perceptron
+from late import LateModule, nn, torch
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.units import (
-    CutModel,
-    find_units,
-    freeze,
-    lay_out,
-    pulled_weights,
-    read_units,
-    rebuilt,
-    write_units,
-)
-from unweave.reproduce.allenzhu.images.architectures import VggNetwork, WideResidualNetwork
+from unweave.reproduce.allenzhu.images.blueprints import Blueprint, ResidualBlueprint, VggBlueprint
 
-EXAMPLE = torch.zeros(2, 1, 4, 4)
+models = LateModule("correction_models")
+builders = LateModule("unweave.explore.feature_correction.builders")
+cuts = LateModule("unweave.explore.feature_correction.cuts")
+cutting = LateModule("unweave.explore.feature_correction.units")
+
+
+def example() -> "torch.Tensor":
+    return torch.zeros(2, 1, 4, 4)
 
 
 @pytest.fixture
-def model(seed: int) -> SmallConvolutions:
+def model(seed: int) -> "models.SmallConvolutions":
     torch.manual_seed(seed)
-    return SmallConvolutions()
+    return models.SmallConvolutions()
 
 
 def test_units_are_taken_from_the_model_or_found() -> None:
-    assert find_units(SmallConvolutions()) == ("conv1", "conv2", "conv3")
-    assert find_units(perceptron()) == ("0", "2")
+    assert cutting.find_units(models.SmallConvolutions()) == ("conv1", "conv2", "conv3")
+    assert cutting.find_units(models.perceptron()) == ("0", "2")
     nested = nn.Sequential(nn.Sequential(nn.Conv2d(1, 2, 1), nn.ReLU(), nn.Conv2d(2, 2, 1)), nn.Flatten())
     nested.append(nn.Linear(2, 2))
-    assert find_units(nested) == ("0.0", "0.2")
+    assert cutting.find_units(nested) == ("0.0", "0.2")
 
 
 def test_a_model_without_units_asks_for_names() -> None:
     with pytest.raises(InvalidInput, match="Give units"):
-        find_units(nn.Sequential(nn.Linear(2, 2)))
+        cutting.find_units(nn.Sequential(nn.Linear(2, 2)))
 
 
-def test_norms_belong_to_the_unit_that_ran_before_them(model: SmallConvolutions) -> None:
-    layout = lay_out(model, model.units, EXAMPLE)
+def test_norms_belong_to_the_unit_that_ran_before_them(model: "models.SmallConvolutions") -> None:
+    layout = cutting.lay_out(model, model.units, example())
     assert layout.members == {"conv1": ("conv1", "norm1"), "conv2": ("norm2", "conv2"), "conv3": ("conv3",)}
 
 
@@ -53,55 +48,20 @@ def test_norms_belong_to_the_unit_that_ran_before_them(model: SmallConvolutions)
         (("conv1", "conv1"), "apart from each other"),
     ],
 )
-def test_wrong_units_are_refused(model: SmallConvolutions, units: tuple[str, ...], message: str) -> None:
+def test_wrong_units_are_refused(model: "models.SmallConvolutions", units: tuple[str, ...], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        lay_out(model, units, EXAMPLE)
-
-
-class Rowwise(nn.Module):
-    """A linear layer whose bias and averages have two axes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.randn(3, 3)), nn.Parameter(torch.zeros(1, 3))
-        self.register_buffer("averages", torch.zeros(2, 3))
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return rows @ self.weight.T + self.bias
+        cutting.lay_out(model, units, example())
 
 
 def test_weights_of_neurons_are_neither_norms_nor_biases_nor_buffers() -> None:
-    model = nn.Sequential(Rowwise(), nn.Unflatten(1, (1, 3)), nn.LayerNorm((1, 3)), nn.Flatten(), nn.Linear(3, 2))
-    layout = lay_out(model, ("0",), torch.zeros(2, 3))
+    model = nn.Sequential(
+        models.Rowwise(), nn.Unflatten(1, (1, 3)), nn.LayerNorm((1, 3)), nn.Flatten(), nn.Linear(3, 2)
+    )
+    layout = cutting.lay_out(model, ("0",), torch.zeros(2, 3))
     assert layout.members == {"0": ("0", "1", "2", "3")}
     assert layout.filters == {"0": ("0.weight",)}
-    assert [path for _, path, _ in pulled_weights(model, layout, 1)] == ["0.weight"]
-    assert find_units(model) == ("0",)
-
-
-class Beside(nn.Module):
-    """Two units, and what somebody may put beside them."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__()
-        self.kind, self.drop, self.stages = kind, nn.Dropout(0.5), nn.Module()
-        self.stages.first, self.stages.second, self.head = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
-        if kind == "root":
-            self.scale = nn.Parameter(torch.ones(3))
-        elif kind == "container":
-            self.stages.scale = nn.Parameter(torch.ones(3))
-        elif kind == "tied":
-            self.stages.second.weight = self.stages.first.weight
-        elif kind == "tied head":
-            self.head.weight = self.stages.first.weight
-        elif kind == "functional":
-            self.between = nn.Linear(3, 3)
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        hidden = self.drop(self.stages.first(rows))
-        if self.kind == "functional":
-            hidden = nn.functional.linear(hidden, self.between.weight)
-        return self.head(self.stages.second(hidden))
+    assert [path for _, path, _ in cutting.pulled_weights(model, layout, 1)] == ["0.weight"]
+    assert cutting.find_units(model) == ("0",)
 
 
 @pytest.mark.parametrize(
@@ -116,12 +76,12 @@ class Beside(nn.Module):
 )
 def test_parameters_that_belong_to_no_unit_or_to_several_are_refused(kind: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        lay_out(Beside(kind), ("stages.first", "stages.second"), torch.zeros(2, 3))
+        cutting.lay_out(models.Beside(kind), ("stages.first", "stages.second"), torch.zeros(2, 3))
 
 
 def test_dropout_beside_a_frozen_unit_is_frozen_with_it() -> None:
-    model = Beside("nothing")
-    freeze(model, lay_out(model, ("stages.first", "stages.second"), torch.zeros(2, 3)), 1)
+    model = models.Beside("nothing")
+    cutting.freeze(model, cutting.lay_out(model, ("stages.first", "stages.second"), torch.zeros(2, 3)), 1)
     model.train()
     assert not model.drop.training
     assert model.stages.second.training
@@ -131,7 +91,7 @@ def test_dropout_beside_a_frozen_unit_is_frozen_with_it() -> None:
 def test_dropout_of_all_depths_is_not_frozen_by_the_lowest() -> None:
     drop = nn.Dropout(0.5)
     model = nn.Sequential(nn.Linear(3, 3), drop, nn.Linear(3, 3), drop, nn.Linear(3, 2))
-    freeze(model, lay_out(model, ("0", "2"), torch.zeros(2, 3)), 1)
+    cutting.freeze(model, cutting.lay_out(model, ("0", "2"), torch.zeros(2, 3)), 1)
     model.train()
     assert drop.training
 
@@ -146,66 +106,70 @@ def test_a_unit_that_runs_twice_is_refused() -> None:
             return self.head(self.unit(self.unit(rows)))
 
     with pytest.raises(InvalidInput, match="run once each"):
-        lay_out(Twice(), ("unit",), torch.zeros(2, 3))
+        cutting.lay_out(Twice(), ("unit",), torch.zeros(2, 3))
 
 
-def test_inputs_that_do_not_fit_are_refused(model: SmallConvolutions) -> None:
+def test_inputs_that_do_not_fit_are_refused(model: "models.SmallConvolutions") -> None:
     with pytest.raises(InvalidInput, match="can't be run on inputs of shape"):
-        lay_out(model, model.units, torch.zeros(2, 3, 4, 4))
+        cutting.lay_out(model, model.units, torch.zeros(2, 3, 4, 4))
 
 
-def test_a_cut_model_is_the_lower_part_with_a_head(model: SmallConvolutions, seed: int) -> None:
-    cut = CutModel(model, "conv2", EXAMPLE, outputs=3)
+def test_a_cut_model_is_the_lower_part_with_a_head(model: "models.SmallConvolutions", seed: int) -> None:
+    cut = cuts.CutModel(model, "conv2", example(), outputs=3)
     inputs = torch.randn(5, 1, 4, 4, generator=torch.Generator().manual_seed(seed))
     cut.eval()
     lower = torch.relu(model.norm1(model.conv1(inputs))).mean((2, 3))
     assert torch.allclose(cut(inputs), lower @ cut.head.weight.T + cut.head.bias, atol=1e-6)
 
 
-def test_cutting_a_model_draws_nothing_and_moves_no_averages(model: SmallConvolutions) -> None:
+def test_cutting_a_model_draws_nothing_and_moves_no_averages(model: "models.SmallConvolutions") -> None:
     model.norm1.eval()
-    CutModel(model, "conv3", EXAMPLE + 1, outputs=3)
+    cuts.CutModel(model, "conv3", example() + 1, outputs=3)
     assert torch.equal(model.norm2.running_mean, torch.zeros(5))
     assert model.norm2.training
     assert not model.norm1.training
 
 
-def test_units_above_a_cut_get_no_gradients(model: SmallConvolutions) -> None:
-    cut = CutModel(model, "conv2", EXAMPLE, outputs=3)
+def test_units_above_a_cut_get_no_gradients(model: "models.SmallConvolutions") -> None:
+    cut = cuts.CutModel(model, "conv2", example(), outputs=3)
     cut(torch.ones(4, 1, 4, 4)).sum().backward()
     assert model.conv1.weight.grad is not None
     assert model.conv2.weight.grad is None
 
 
-def test_frozen_units_do_not_change_even_if_a_loop_says_train(model: SmallConvolutions, seed: int) -> None:
-    layout = lay_out(model, model.units, EXAMPLE)
-    freeze(model, layout, 1)
-    before = read_units(model, layout, 3)
+def test_frozen_units_do_not_change_even_if_a_loop_says_train(model: "models.SmallConvolutions", seed: int) -> None:
+    layout = cutting.lay_out(model, model.units, example())
+    cutting.freeze(model, layout, 1)
+    before = cutting.read_units(model, layout, 3)
     optimiser = torch.optim.SGD([w for w in model.parameters() if w.requires_grad], lr=0.1, weight_decay=0.1)
     model.train()
     model(torch.randn(8, 1, 4, 4, generator=torch.Generator().manual_seed(seed))).square().sum().backward()
     optimiser.step()
-    after = read_units(model, layout, 3)
+    after = cutting.read_units(model, layout, 3)
     for name, array in before["conv1"].items():
         assert np.array_equal(array, after["conv1"][name]), name
     for name in ("conv2.weight", "norm2.weight", "norm2.running_mean", "norm2.num_batches_tracked"):
         assert not np.array_equal(before["conv2"][name], after["conv2"][name]), name
 
 
-def test_weights_can_be_carried_over(model: SmallConvolutions, seed: int) -> None:
-    layout = lay_out(model, model.units, EXAMPLE)
+def test_weights_can_be_carried_over(model: "models.SmallConvolutions", seed: int) -> None:
+    layout = cutting.lay_out(model, model.units, example())
     torch.manual_seed(seed + 1)
-    other = SmallConvolutions()
-    write_units(other, read_units(model, layout, 2), ("conv1", "conv2"))
+    other = models.SmallConvolutions()
+    cutting.write_units(other, cutting.read_units(model, layout, 2), ("conv1", "conv2"))
     assert torch.equal(other.conv2.weight, model.conv2.weight)
     assert torch.equal(other.norm2.running_var, model.norm2.running_var)
     assert not torch.equal(other.conv3.weight, model.conv3.weight)
 
 
-def test_every_seed_has_its_own_weights_and_the_model_stays(model: SmallConvolutions, seed: int) -> None:
+def test_every_seed_has_its_own_weights_and_the_model_stays(model: "models.SmallConvolutions", seed: int) -> None:
     before = model.conv1.weight.detach().clone()
     state = torch.get_rng_state()
-    first, again, other = rebuilt(model, seed), rebuilt(model, seed), rebuilt(model, seed + 1)
+    first, again, other = (
+        builders.rebuilt(model, seed),
+        builders.rebuilt(model, seed),
+        builders.rebuilt(model, seed + 1),
+    )
     assert torch.equal(first.conv1.weight, again.conv1.weight)
     assert not torch.equal(first.conv1.weight, other.conv1.weight)
     assert torch.equal(model.conv1.weight, before)
@@ -218,12 +182,14 @@ def test_a_model_has_the_last_word_on_its_weights(seed: int) -> None:
             for weight in self.parameters():
                 nn.init.constant_(weight, 1e-3)
 
-    assert all(torch.equal(w, torch.full_like(w, 1e-3)) for w in rebuilt(Small(nn.Linear(2, 2)), seed).parameters())
+    assert all(
+        torch.equal(w, torch.full_like(w, 1e-3)) for w in builders.rebuilt(Small(nn.Linear(2, 2)), seed).parameters()
+    )
 
 
-@pytest.mark.parametrize("model", [WideResidualNetwork(10, 0.25), VggNetwork(13, 0.125, image_size=8)])
-def test_built_in_models_are_drawn_anew_by_their_own_rule(model: nn.Module, seed: int) -> None:
-    anew = rebuilt(model, seed)
+@pytest.mark.parametrize("model", [ResidualBlueprint(10, 0.25), VggBlueprint(13, 0.125)])
+def test_built_in_models_are_drawn_anew_by_their_own_rule(model: Blueprint, seed: int) -> None:
+    anew = builders.rebuilt(model.build(seed + 1, classes=10, shape=(3, 8, 8)), seed)
     for module in anew.modules():
         if isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3) and module.weight.numel() > 500:
             expected = (2 / (9 * module.out_channels)) ** 0.5
@@ -237,4 +203,4 @@ def test_what_cannot_be_reset_is_refused() -> None:
             self.layer, self.scale = nn.Linear(2, 2), nn.Parameter(torch.ones(2))
 
     with pytest.raises(InvalidInput, match="'Scaled' has no reset_parameters: give a function of the seed"):
-        rebuilt(Scaled(), 0)
+        builders.rebuilt(Scaled(), 0)

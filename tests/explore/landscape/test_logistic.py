@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 from scipy import special
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.landscape.logistic import fit_logistic, wilson_interval
 
 
 def test_the_fit_is_that_of_logistic_regression() -> None:
+    from sklearn.linear_model import LogisticRegression
+
     sizes, successes, trials = np.arange(8.0, 15.0), np.array([0.0, 1, 2, 5, 8, 9, 10]), 10
     fit = fit_logistic(sizes, successes, trials)
     outcomes = np.concatenate([np.repeat([1, 0], [int(won), trials - int(won)]) for won in successes])

@@ -3,7 +3,6 @@ from math import factorial, sqrt
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.special import eval_hermitenorm, expit
 
 from unweave.activations import RELU, SIGMOID, STEP
@@ -22,6 +21,8 @@ FUNCTIONS = {"step": lambda t: float(t >= 0), "relu": lambda t: max(t, 0.0), "si
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("threshold", [0.5, 1.0, np.sqrt(3), 2.5, 4.0])
 def test_coefficients_agree_with_quadrature(name: str, threshold: float) -> None:
+    from scipy.integrate import quad
+
     found = unit_coefficients(UNITS[name], threshold, 6)
     for k in range(7):
 

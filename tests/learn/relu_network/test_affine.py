@@ -1,12 +1,13 @@
 """Affine fits of few rows against scikit-learn, and where least squares alone would be nonsense."""
 
 import numpy as np
-from sklearn.linear_model import Ridge
 
 from unweave.learn.relu_network.affine import PenalisedAffine
 
 
 def test_one_penalty_gives_the_ridge_of_scikit_learn(seed: int) -> None:
+    from sklearn.linear_model import Ridge
+
     rng = np.random.default_rng(seed)
     points, labels = 3.0 + rng.standard_normal((30, 4)), rng.standard_normal(30)
     spread, center = points.std(axis=0), points.mean(axis=0)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from unweave.activations import RELU
 from unweave.learn.relu_network.evidence import ResidualTest, standard_errors
@@ -24,6 +23,8 @@ def problem(seed: int, rows: int = ROWS) -> tuple[np.random.Generator, Network, 
 
 @pytest.mark.parametrize("tails", [2.0, 200.0])
 def test_noise_has_no_smaller_chances_than_are_told(seed: int, tails: float) -> None:
+    from scipy import stats
+
     rng, network, points = problem(seed, rows=FEW_ROWS)
     chances = [
         ResidualTest()(network, points, network(points) + rng.standard_t(tails, (FEW_ROWS, 1)), rng).chance

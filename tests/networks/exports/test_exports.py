@@ -4,9 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
-import torch
 from safetensors.numpy import load_file
 
 import unweave
@@ -46,6 +44,8 @@ def assert_same(answers: np.ndarray, network: Network, points: np.ndarray) -> No
 @pytest.mark.parametrize("skip", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_torch_module_gives_the_same_answers(name: str, skip: bool, seed: int) -> None:
+    import torch
+
     network = planted(seed, name, skip=skip)
     points, module = points_of(network, seed), network.to_torch()
     with torch.no_grad():
@@ -54,6 +54,8 @@ def test_a_torch_module_gives_the_same_answers(name: str, skip: bool, seed: int)
 
 @pytest.mark.parametrize("skip", [False, True])
 def test_a_torch_module_has_the_same_numbers(skip: bool, seed: int, tmp_path: Path) -> None:
+    import torch
+
     network = planted(seed, "tanh", "relu", skip=skip)
     module = network.to_torch()
     linear = [part for part in module.modules() if isinstance(part, torch.nn.Linear)]
@@ -78,6 +80,8 @@ def test_a_torch_module_has_the_same_numbers(skip: bool, seed: int, tmp_path: Pa
 @pytest.mark.parametrize("skip", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_an_onnx_file_gives_the_same_answers(name: str, skip: bool, seed: int, tmp_path: Path) -> None:
+    import onnxruntime
+
     network = planted(seed, name, skip=skip)
     network.to_onnx(tmp_path / "network.onnx")
     session = onnxruntime.InferenceSession(str(tmp_path / "network.onnx"))

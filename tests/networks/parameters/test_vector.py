@@ -1,4 +1,3 @@
-import jax
 import numpy as np
 import pytest
 
@@ -81,6 +80,8 @@ def test_products_in_single_precision_have_six_digits(neurons: int, activation: 
 
 @pytest.mark.parametrize("flag", [False, True])
 def test_products_are_float64_whatever_the_global_flag(flag: bool, seed: int) -> None:
+    import jax
+
     network, points = planted(seed)
     dense = dense_jacobian(network, points)
     with jax.enable_x64(flag):

@@ -2,7 +2,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch import nn
 
 from asked_models import oracle_of, some_points
 from unweave.exceptions import InvalidInput
@@ -24,6 +23,8 @@ def test_a_model_that_says_its_inputs_as_keras_does() -> None:
 
 
 def test_a_model_of_keras_that_computes_with_torch_answers_in_arrays() -> None:
+    from torch import nn
+
     class Model(nn.Module):
         input_shape = (None, 4)
 

@@ -2,37 +2,39 @@
 
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-import pyarrow as arrow
 import pytest
-import torch
-from onnx import TensorProto, helper, numpy_helper
-from sklearn.compose import TransformedTargetRegressor, make_column_transformer
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
-from torch import nn
 
 from asked_models import oracle_of, some_points
+from late import LateModule, nn, pyarrow, sklearn, torch
 from unweave.activations import TANH
 from unweave.exceptions import BadAnswer, InvalidInput, MissingExtra, UnreadableFile
 from unweave.networks.network import Network
 from unweave.oracles.models.onnx_file import OnnxOracle
 from unweave.oracles.models.sklearn_estimator import SklearnOracle
-from unweave.oracles.models.torch_module import TorchOracle
 from unweave.oracles.oracle import Box, CallableOracle, Everywhere
+
+onnx = LateModule("onnx")
+compose = LateModule("sklearn.compose")
+linear_model = LateModule("sklearn.linear_model")
+neural_network = LateModule("sklearn.neural_network")
+pipeline = LateModule("sklearn.pipeline")
+preprocessing = LateModule("sklearn.preprocessing")
+
+
+def made(kind: str, *settings: Any) -> Any:
+    """A module of torch: they are made when a test runs."""
+    return getattr(nn, kind)(*settings)
 
 
 class TestTorch:
     def test_type_device_and_inputs_are_taken_from_the_module(self) -> None:
+        from unweave.oracles.models.torch_module import TorchOracle
+
         module = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)).double()
         oracle, points = oracle_of(module), some_points(4)
         assert isinstance(oracle, TorchOracle)
@@ -41,9 +43,9 @@ class TestTorch:
         np.testing.assert_array_equal(oracle.query(points), expected)
         assert oracle.ledger.answer_digits == np.finfo(np.float64).eps
 
-    @pytest.mark.parametrize(("type_", "digits"), [(torch.float32, 2.0**-23), (torch.bfloat16, 2.0**-7)])
-    def test_answers_have_the_digits_of_the_module(self, type_: torch.dtype, digits: float) -> None:
-        oracle = oracle_of(nn.Linear(4, 3).to(type_))
+    @pytest.mark.parametrize(("type_", "digits"), [("float32", 2.0**-23), ("bfloat16", 2.0**-7)])
+    def test_answers_have_the_digits_of_the_module(self, type_: str, digits: float) -> None:
+        oracle = oracle_of(nn.Linear(4, 3).to(getattr(torch, type_)))
         oracle.query(some_points(4, 100))
         assert oracle.ledger.answer_digits == digits
 
@@ -63,15 +65,15 @@ class TestTorch:
         assert module.training
 
     @pytest.mark.parametrize(
-        ("module", "inputs"),
+        ("modules", "inputs"),
         [
-            (nn.Sequential(nn.Flatten(), nn.Linear(6, 2)), 6),
-            (nn.Sequential(nn.Unflatten(1, (1, 4, 5)), nn.Conv2d(1, 2, 3), nn.Flatten()), 20),
-            (nn.Sequential(nn.LayerNorm(7), nn.Linear(7, 1)), 7),
+            ([("Flatten",), ("Linear", 6, 2)], 6),
+            ([("Unflatten", 1, (1, 4, 5)), ("Conv2d", 1, 2, 3), ("Flatten",)], 20),
+            ([("LayerNorm", 7), ("Linear", 7, 1)], 7),
         ],
     )
-    def test_inputs_of_other_first_layers(self, module: nn.Module, inputs: int) -> None:
-        oracle = oracle_of(module)
+    def test_inputs_of_other_first_layers(self, modules: list[tuple], inputs: int) -> None:
+        oracle = oracle_of(nn.Sequential(*(made(*module) for module in modules)))
         assert oracle.inputs == inputs
         assert oracle.query(some_points(inputs)).shape[0] == 9
 
@@ -87,17 +89,17 @@ class TestTorch:
     @pytest.mark.parametrize(
         ("module", "given", "problem"),
         [
-            (nn.Conv2d(1, 2, 3), {}, "Unflatten"),
-            (nn.Tanh(), {}, "give inputs="),
-            (nn.Linear(4, 3), {"inputs": 5}, "the model has 4 inputs, got inputs=5"),
-            (nn.LazyLinear(3), {}, "were not used yet"),
+            (("Conv2d", 1, 2, 3), {}, "Unflatten"),
+            (("Tanh",), {}, "give inputs="),
+            (("Linear", 4, 3), {"inputs": 5}, "the model has 4 inputs, got inputs=5"),
+            (("LazyLinear", 3), {}, "were not used yet"),
         ],
     )
     def test_what_can_not_be_asked_is_said_before_any_query(
-        self, module: nn.Module, given: dict[str, Any], problem: str
+        self, module: tuple, given: dict[str, Any], problem: str
     ) -> None:
         with pytest.raises(InvalidInput, match=problem):
-            oracle_of(module, **given)
+            oracle_of(made(*module), **given)
 
     def test_a_module_without_numbers_is_asked_with_the_inputs_that_are_given(self) -> None:
         np.testing.assert_allclose(
@@ -117,25 +119,35 @@ SAMPLES, TARGETS = some_points(3, 60) * [1.0, 20.0, 300.0] + [5.0, 0.0, -100.0],
 CLASSES = np.array(["no", "yes"])[(TARGETS > 0).astype(int)]
 
 
+MODELS: dict[str, Callable[[], Any]] = {
+    "least squares": lambda: linear_model.LinearRegression(),
+    "network": lambda: neural_network.MLPRegressor(hidden_layer_sizes=(3,), max_iter=2),
+    "logistic": lambda: linear_model.LogisticRegression(),
+    "support vectors": lambda: sklearn.svm.SVC(),
+    "network of classes": lambda: neural_network.MLPClassifier(hidden_layer_sizes=(3,), max_iter=2),
+    "pipeline": lambda: scaled(MODELS["network of classes"]()),
+}
+
+
+def scaled(model: Any, scaler: str = "StandardScaler") -> Any:
+    return pipeline.make_pipeline(getattr(sklearn.preprocessing, scaler)(), model)
+
+
 class TestScikitLearn:
     @pytest.mark.parametrize(
-        ("estimator", "labels", "method"),
+        ("name", "labels", "method"),
         [
-            (LinearRegression(), TARGETS, "predict"),
-            (MLPRegressor(hidden_layer_sizes=(3,), max_iter=2), np.column_stack([TARGETS, TARGETS]), "predict"),
-            (LogisticRegression(), CLASSES, "decision_function"),
-            (SVC(), CLASSES, "decision_function"),
-            (MLPClassifier(hidden_layer_sizes=(3,), max_iter=2), CLASSES, "predict_proba"),
-            (
-                make_pipeline(StandardScaler(), MLPClassifier(hidden_layer_sizes=(3,), max_iter=2)),
-                CLASSES,
-                "predict_proba",
-            ),
+            ("least squares", TARGETS, "predict"),
+            ("network", np.column_stack([TARGETS, TARGETS]), "predict"),
+            ("logistic", CLASSES, "decision_function"),
+            ("support vectors", CLASSES, "decision_function"),
+            ("network of classes", CLASSES, "predict_proba"),
+            ("pipeline", CLASSES, "predict_proba"),
         ],
     )
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-    def test_the_most_telling_answers_are_asked(self, estimator: Any, labels: np.ndarray, method: str) -> None:
-        estimator.fit(SAMPLES, labels)
+    def test_the_most_telling_answers_are_asked(self, name: str, labels: np.ndarray, method: str) -> None:
+        estimator = MODELS[name]().fit(SAMPLES, labels)
         oracle = oracle_of(estimator)
         assert isinstance(oracle, SklearnOracle)
         assert (oracle.inputs, oracle.method) == (3, method)
@@ -143,15 +155,15 @@ class TestScikitLearn:
         np.testing.assert_allclose(oracle.query(SAMPLES), expected, rtol=1e-12)
 
     def test_labels_that_are_words_are_numbers(self) -> None:
-        tree = DecisionTreeClassifier(max_depth=1).fit(SAMPLES, CLASSES)
+        tree = sklearn.tree.DecisionTreeClassifier(max_depth=1).fit(SAMPLES, CLASSES)
         oracle = SklearnOracle(tree)
         assert oracle.method == "predict_proba"
         oracle.method = "predict"
         assert set(np.unique(oracle.query(SAMPLES))) <= {0.0, 1.0}
 
-    @pytest.mark.parametrize("scaler", [StandardScaler(), RobustScaler(), MinMaxScaler()])
-    def test_units_come_from_the_scaler(self, scaler: Any) -> None:
-        domain = oracle_of(make_pipeline(scaler, LinearRegression()).fit(SAMPLES, TARGETS)).domain
+    @pytest.mark.parametrize("scaler", ["StandardScaler", "RobustScaler", "MinMaxScaler"])
+    def test_units_come_from_the_scaler(self, scaler: str) -> None:
+        domain = oracle_of(scaled(MODELS["least squares"](), scaler).fit(SAMPLES, TARGETS)).domain
         assert isinstance(domain, Everywhere)
         center, scale = domain.frame(3)
         assert np.all(np.abs(center - [5.0, 0.0, -100.0]) < [1.5, 30.0, 450.0])
@@ -159,31 +171,40 @@ class TestScikitLearn:
 
     def test_a_constant_column_has_a_unit_all_the_same(self) -> None:
         samples = np.column_stack([SAMPLES, np.full(60, 3.0)])
-        for scaler in (MinMaxScaler(), StandardScaler()):
-            oracle = oracle_of(make_pipeline(scaler, LinearRegression()).fit(samples, TARGETS))
+        for scaler in (preprocessing.MinMaxScaler(), preprocessing.StandardScaler()):
+            oracle = oracle_of(pipeline.make_pipeline(scaler, linear_model.LinearRegression()).fit(samples, TARGETS))
             assert oracle.domain.frame(4)[1][3] == 1.0
 
     def test_a_domain_that_is_given_counts(self) -> None:
-        fitted = make_pipeline(StandardScaler(), LinearRegression()).fit(SAMPLES, TARGETS)
+        fitted = scaled(MODELS["least squares"]()).fit(SAMPLES, TARGETS)
         assert oracle_of(fitted, domain=Box(0.0, 1.0)).domain == Box(0.0, 1.0)
 
     def test_without_fit_it_is_refused(self) -> None:
-        for estimator in (MLPRegressor(), make_pipeline(StandardScaler(), MLPRegressor())):
+        for estimator in (
+            neural_network.MLPRegressor(),
+            pipeline.make_pipeline(preprocessing.StandardScaler(), neural_network.MLPRegressor()),
+        ):
             with pytest.raises(InvalidInput, match="does not say how many inputs it has: call its fit first"):
                 oracle_of(estimator)
 
     def test_steps_that_do_nothing_are_passed_over(self) -> None:
-        plain = make_pipeline("passthrough", LinearRegression()).fit(SAMPLES, TARGETS)
-        scaled = make_pipeline("passthrough", StandardScaler(), LinearRegression()).fit(SAMPLES, TARGETS)
+        plain = pipeline.make_pipeline("passthrough", linear_model.LinearRegression()).fit(SAMPLES, TARGETS)
+        scaled = pipeline.make_pipeline(
+            "passthrough", preprocessing.StandardScaler(), linear_model.LinearRegression()
+        ).fit(SAMPLES, TARGETS)
         assert oracle_of(plain).inputs == oracle_of(scaled).inputs == 3
         assert oracle_of(scaled).domain.frame(3)[1][2] > 100.0
 
     def test_columns_that_are_picked_by_name_are_asked_by_name(self) -> None:
-        frame = arrow.table({name: SAMPLES[:, place] for place, name in enumerate("abc")})
-        picked = make_column_transformer((StandardScaler(), ["c", "a"]), (MinMaxScaler(), ["b"]))
+        frame = pyarrow.table({name: SAMPLES[:, place] for place, name in enumerate("abc")})
+        picked = compose.make_column_transformer(
+            (preprocessing.StandardScaler(), ["c", "a"]), (preprocessing.MinMaxScaler(), ["b"])
+        )
         for fitted in (
-            make_pipeline(picked, LinearRegression()).fit(frame, TARGETS),
-            TransformedTargetRegressor(make_pipeline(make_pipeline(picked), LinearRegression())).fit(frame, TARGETS),
+            pipeline.make_pipeline(picked, linear_model.LinearRegression()).fit(frame, TARGETS),
+            compose.TransformedTargetRegressor(
+                pipeline.make_pipeline(pipeline.make_pipeline(picked), linear_model.LinearRegression())
+            ).fit(frame, TARGETS),
         ):
             oracle = oracle_of(fitted)
             assert oracle.inputs == 3
@@ -195,8 +216,8 @@ class TestScikitLearn:
 
     @pytest.mark.parametrize("columns", [[0, 2], [True, False, True], slice(0, 3, 2), np.array([0, 2])])
     def test_columns_that_are_picked_by_place_have_units(self, columns: Any) -> None:
-        picked = make_column_transformer((StandardScaler(), columns), remainder="passthrough")
-        fitted = make_pipeline(picked, LinearRegression()).fit(SAMPLES, TARGETS)
+        picked = compose.make_column_transformer((preprocessing.StandardScaler(), columns), remainder="passthrough")
+        fitted = pipeline.make_pipeline(picked, linear_model.LinearRegression()).fit(SAMPLES, TARGETS)
         oracle = oracle_of(fitted)
         np.testing.assert_array_equal(oracle.query(SAMPLES)[:, 0], fitted.predict(SAMPLES))
         center, scale = oracle.domain.frame(3)
@@ -205,37 +226,38 @@ class TestScikitLearn:
 
     def test_other_inputs_are_refused(self) -> None:
         with pytest.raises(InvalidInput, match="the model has 3 inputs, got inputs=4"):
-            oracle_of(LinearRegression().fit(SAMPLES, TARGETS), inputs=4)
+            oracle_of(linear_model.LinearRegression().fit(SAMPLES, TARGETS), inputs=4)
 
 
 def graph_file(
     path: Path,
     *,
     shape: Sequence[int | str | None] = ("batch", 3),
-    type_: int = TensorProto.DOUBLE,
+    type_: str = "DOUBLE",
     outputs: tuple[str, ...] = ("values",),
     more_inputs: tuple[str, ...] = (),
 ) -> Path:
     """A file whose outputs are all twice its input, flattened."""
-    two = numpy_helper.from_array(np.array(2.0, dtype=helper.tensor_dtype_to_np_dtype(type_)), "two")
-    nodes = [helper.make_node("Flatten", ["points"], ["rows"], axis=1)]
-    nodes += [helper.make_node("Mul", ["rows", "two"], [name]) for name in outputs]
-    graph = helper.make_graph(
+    number = getattr(onnx.TensorProto, type_)
+    two = onnx.numpy_helper.from_array(np.array(2.0, dtype=onnx.helper.tensor_dtype_to_np_dtype(number)), "two")
+    nodes = [onnx.helper.make_node("Flatten", ["points"], ["rows"], axis=1)]
+    nodes += [onnx.helper.make_node("Mul", ["rows", "two"], [name]) for name in outputs]
+    graph = onnx.helper.make_graph(
         nodes,
         "double",
-        [helper.make_tensor_value_info(name, type_, shape) for name in ("points", *more_inputs)],
-        [helper.make_tensor_value_info(name, type_, [shape[0], None]) for name in outputs],
+        [onnx.helper.make_tensor_value_info(name, number, shape) for name in ("points", *more_inputs)],
+        [onnx.helper.make_tensor_value_info(name, number, [shape[0], None]) for name in outputs],
         [two],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, path)
     return path
 
 
 class TestOnnx:
-    @pytest.mark.parametrize("type_", [TensorProto.DOUBLE, TensorProto.FLOAT])
+    @pytest.mark.parametrize("type_", ["DOUBLE", "FLOAT"])
     @pytest.mark.parametrize("shape", [["batch", 3], [None, 3], ["batch", 1, 3]])
-    def test_shape_and_type_are_taken_from_the_graph(self, shape: list, type_: int, tmp_path: Path) -> None:
+    def test_shape_and_type_are_taken_from_the_graph(self, shape: list, type_: str, tmp_path: Path) -> None:
         oracle = oracle_of(graph_file(tmp_path / "model.onnx", shape=shape, type_=type_))
         assert isinstance(oracle, OnnxOracle)
         points = some_points(3).astype(np.float32).astype(np.float64)
@@ -272,7 +294,7 @@ class TestOnnx:
     def test_probabilities_of_a_converted_classifier_are_unpacked(self, zipmap: bool, tmp_path: Path) -> None:
         from skl2onnx import to_onnx
 
-        model = MLPClassifier(hidden_layer_sizes=(3,), max_iter=5, random_state=0).fit(SAMPLES, CLASSES)
+        model = neural_network.MLPClassifier(hidden_layer_sizes=(3,), max_iter=5, random_state=0).fit(SAMPLES, CLASSES)
         converted = to_onnx(model, SAMPLES[:1].astype(np.float32), options={id(model): {"zipmap": zipmap}})
         (tmp_path / "classifier.onnx").write_bytes(converted.SerializeToString())
         answers = oracle_of(tmp_path / "classifier.onnx").query(SAMPLES)

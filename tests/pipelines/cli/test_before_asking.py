@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as arrow
 import pytest
-from pyarrow import parquet
 
 import unweave
 from unweave.cli import run
@@ -29,6 +27,9 @@ def answer(points):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
     monkeypatch.chdir(tmp_path)
     general_network(np.random.default_rng(3), inputs=INPUTS, neurons=2).save("secret.safetensors")
     Path("models.py").write_text(MODEL)

@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
 
+from late import pyarrow
 from unweave.cli import run
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network

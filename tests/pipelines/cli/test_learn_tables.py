@@ -7,13 +7,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow
-import pyarrow.csv
-import pyarrow.feather
-import pyarrow.parquet
 import pytest
 
 import unweave.learn
+from late import pyarrow
 from unweave.cli import console, learn, run
 from unweave.cli.console import Reading
 from unweave.networks.network import Network
@@ -21,7 +18,7 @@ from unweave.reports.files import read_run
 
 POINTS = np.random.default_rng(0).standard_normal((60, 3))
 SQUARES = (POINTS @ [1.0, -2.0, 0.5]) ** 2
-TABLE = pyarrow.table({"age": POINTS[:, 0], "bmi": POINTS[:, 1], "dose": POINTS[:, 2], "y": SQUARES})
+COLUMNS = {"age": POINTS[:, 0], "bmi": POINTS[:, 1], "dose": POINTS[:, 2], "y": SQUARES}
 SQUARED = ["learn", "quadratic", "--target", "y"]
 
 
@@ -33,7 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def text(separator: str) -> bytes:
     rows = [
-        separator.join(TABLE.column_names),
+        separator.join(pyarrow.table(COLUMNS).column_names),
         *(separator.join(map(repr, row)) for row in np.c_[POINTS, SQUARES].tolist()),
     ]
     return "\n".join(rows).encode()
@@ -42,9 +39,9 @@ def text(separator: str) -> bytes:
 def write(name: str) -> None:
     """The table in a file of the kind that its name says."""
     if name.endswith(".parquet"):
-        pyarrow.parquet.write_table(TABLE, name)
+        pyarrow.parquet.write_table(pyarrow.table(COLUMNS), name)
     elif name.endswith((".feather", ".arrow")):
-        pyarrow.feather.write_feather(TABLE, name)
+        pyarrow.feather.write_feather(pyarrow.table(COLUMNS), name)
     else:
         data = text("\t" if "tsv" in name else ";" if "semicolon" in name else ",")
         Path(name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import unweave
-from correction_models import small_images
 from unweave.cli import run
 from unweave.networks.planted import general_network
 from unweave.networks.quadratic.teacher import make_teacher
@@ -144,6 +143,8 @@ def test_landscapes_have_folders_and_reports(folder: Path, capsys: pytest.Captur
 
 
 def test_feature_corrections_have_reports(folder: Path) -> None:
+    from correction_models import small_images
+
     np.savez("images.npz", **dict(zip(("x_train", "y_train", "x_test", "y_test"), small_images(0), strict=True)))
     options = "--data images.npz --seeds 1 --epochs 1 --windows 0 --prox 1e-3 --depths 1,2 --out run --quiet"
     run(["correction", "--model", "correction_models:small_convolutions", *options.split()])

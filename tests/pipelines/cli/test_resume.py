@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet
 import pytest
 
 import unweave
+from late import pyarrow
 from unweave.cli import run
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network

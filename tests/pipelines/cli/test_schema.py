@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import typer.main
-from jsonschema import Draft202012Validator
 
 import unweave
-from correction_models import small_images
+from late import LateModule
 from shown_reports import identification, planted
 from unweave.cli import run
 from unweave.cli.app import app
@@ -25,8 +24,8 @@ from unweave.reports.json import as_document
 from unweave.result import Diagnostic, Outcome, Result, Verdict
 from unweave.seals import check_document
 
+jsonschema = LateModule("jsonschema")
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "result.schema.json").read_text(encoding="utf-8"))
-VALIDATOR = Draft202012Validator(SCHEMA)
 
 # Arguments and exit codes; files are those of the fixture.
 COMMANDS: dict[str, tuple[str, int]] = {
@@ -68,7 +67,11 @@ COMMANDS: dict[str, tuple[str, int]] = {
 
 def assert_described(document: Any) -> None:
     """Fail with the deepest error."""
-    error = min(VALIDATOR.iter_errors(document), key=lambda each: -len(each.absolute_path), default=None)
+    error = min(
+        jsonschema.Draft202012Validator(SCHEMA).iter_errors(document),
+        key=lambda each: -len(each.absolute_path),
+        default=None,
+    )
     assert error is None, error
 
 
@@ -95,6 +98,8 @@ def files(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def write_all() -> None:
+    from correction_models import small_images
+
     rng = np.random.default_rng(0)
     general_network(rng, inputs=5, neurons=3).save("secret.safetensors")
     unweave.identify("secret.safetensors", journal="answers.sqlite")
@@ -117,7 +122,7 @@ def write_all() -> None:
 
 
 def test_the_schema_is_one() -> None:
-    Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert set(SCHEMA["$defs"]["certificate"]["properties"]["kind"]["enum"]) == set(CERTIFICATES)
 
 
@@ -203,4 +208,4 @@ SPOILT: dict[str, Callable[[dict[str, Any]], object]] = {
 def test_wrong_documents_are_refused(name: str) -> None:
     document = copy.deepcopy(result_document())
     SPOILT[name](document)
-    assert not VALIDATOR.is_valid(document)
+    assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(document)

@@ -14,7 +14,6 @@ from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.subjects import Deadline, OutOfTime
 from unweave.networks.planted import general_network
 from unweave.reproduce.allenzhu.images.configurations import figure_configuration
-from unweave.reproduce.allenzhu.images.figures import run_figure
 from unweave.reproduce.allenzhu.images.image_sets import digit_images
 
 LEARNERS = ("relu", "quadratic", "overparameterized", "lowest-layer", "halfspaces", "hierarchical")
@@ -149,6 +148,8 @@ def test_the_target_is_no_input(capsys: pytest.CaptureFixture) -> None:
 @pytest.mark.parametrize("name", ["figure-1", pytest.param("figure-4", marks=pytest.mark.slow)])
 def test_figures_look_at_the_clock_at_every_step(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """audit B13: `--max-seconds 25` overran 45 s where features are drawn, during which nobody looked at the clock."""
+    from unweave.reproduce.allenzhu.images.figures import run_figure
+
     looks = Counter[int]()
     tiny = figure_configuration(name).scaled(width=0.0625, layers=10, epochs=1, images=20)
     for steps in (1, 4):
@@ -161,6 +162,8 @@ def test_figures_look_at_the_clock_at_every_step(name: str, tmp_path: Path, monk
 
 def test_a_figure_whose_time_is_over_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """audit B13."""
+    from unweave.reproduce.allenzhu.images.figures import run_figure
+
     left = iter(range(40))
 
     def check(_: Deadline) -> None:

@@ -10,6 +10,7 @@ import campaign_disturbed
 import campaign_identify
 import campaign_planted
 from campaigns import Judged, Verdict
+from unweave.certificates.certify import Certificate, right_share
 
 HONEST = {Verdict.RIGHT, Verdict.PARTLY_RIGHT, Verdict.HONEST_NO}
 # Families whose trials take seconds are left to the benchmark.
@@ -62,6 +63,10 @@ def test_no_claim_is_wrong(plant: campaign_planted.Plant, number: int, seed: int
         (campaign_planted.uneven_weights, 69391092),
         # Both sides of a place where answers switch were asked for, one of them outside of the box.
         (campaign_disturbed.few_digits, 56199995),
+        # The error up to which answers counts as met was 0.0 where no fresh ones were left.
+        (campaign_disturbed.rounded_oddly, 166261301),
+        # A kink in a corner: errors were said in the spread of the corners.
+        pytest.param(campaign_disturbed.odd_boxes, 147007549, marks=pytest.mark.slow),
         # Two kinks were taken for one.
         (campaign_planted.near_duplicates, 7005),
     ],
@@ -93,3 +98,27 @@ def test_a_wrong_claim_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign_identify.unweave, "identify", off)
     judged: Judged = campaign_identify.judge(campaign_planted.ordinary)(3)
     assert judged.verdict is Verdict.WRONG
+
+
+@pytest.mark.parametrize(
+    ("missed", "right", "is_luck"),
+    # Chances are .985^299 = 1.1 %, .96^299 = 5e-6 and, with 9 missed, 1.4 % and 2e-9.
+    [(0, 0.985, True), (0, 0.96, False), (9, 0.94, True), (9, 0.87, False), (0, 0.5, False)],
+)
+def test_a_share_is_wrong_if_it_cannot_be_bad_luck(missed: int, right: float, is_luck: bool) -> None:
+    certificate = Certificate(
+        largest_error=0.0,
+        rms_error=0.0,
+        fresh_queries=299,
+        confidence=0.95,
+        coverage=0.99,
+        noise=0.0,
+        smallest_singular=0.0,
+        is_singular_estimated=False,
+        radius=1.0,
+        isolation=0.0,
+    )
+    claimed = right_share(299, missed, confidence=0.95)
+    assert campaign_identify.was_bad_luck(certificate, right, claimed) is is_luck
+    # Whatever fresh answers show, so much is not claimed.
+    assert not campaign_identify.was_bad_luck(certificate, right, 0.999)

@@ -3,18 +3,11 @@
 from functools import partial
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
-from sklearn.datasets import load_diabetes
-from sklearn.neural_network import MLPRegressor
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
-from torch import nn
 
 import unweave
+from late import sklearn
 from unweave.activations import TANH, activation_named
 from unweave.cli import run
 from unweave.networks.network import Network
@@ -31,6 +24,9 @@ not_fitted = LinearRegression()
 
 
 def test_a_torch_model_comes_back_as_one_with_equal_answers(seed: int) -> None:
+    import torch
+    from torch import nn
+
     torch.manual_seed(seed)
     module = nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 2)).double().train()
     found = unweave.identify(module, seed=seed)
@@ -45,6 +41,9 @@ def test_a_torch_model_comes_back_as_one_with_equal_answers(seed: int) -> None:
 @pytest.mark.parametrize("network", range(2, 8))
 def test_a_torch_model_in_float32_comes_back(network: int) -> None:
     """What torch makes by default: it computes with as many digits as it answers with."""
+    import torch
+    from torch import nn
+
     torch.manual_seed(network)
     module = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
     found = unweave.identify(module)
@@ -58,7 +57,7 @@ def test_a_torch_model_in_float32_comes_back(network: int) -> None:
         np.testing.assert_allclose(found.network.to_torch()(points), module.double()(points), atol=1e-5)
 
 
-def in_units_of_the_columns(pipeline: Pipeline) -> Network:
+def in_units_of_the_columns(pipeline: "sklearn.pipeline.Pipeline") -> Network:
     """Write the network of a pipeline without its scaler, whose units go into the first layer."""
     scaler, network = (step for _, step in pipeline.steps)
     weights = network.coefs_[0].T / scaler.scale_
@@ -70,6 +69,11 @@ def in_units_of_the_columns(pipeline: Pipeline) -> Network:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("activation", ["tanh", "logistic", "relu"])
 def test_a_pipeline_comes_back_as_coefficients_in_its_own_units(activation: str) -> None:
+    from sklearn.datasets import load_diabetes
+    from sklearn.neural_network import MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     points, labels = load_diabetes(return_X_y=True)
     # Columns far from zero, and labels of hundreds, which training meets by neurons as steep as steps.
     points = points * np.linspace(1.0, 300.0, 10) + 50.0
@@ -95,6 +99,9 @@ def test_a_pipeline_comes_back_as_coefficients_in_its_own_units(activation: str)
 @pytest.mark.parametrize(("is_double", "largest_error"), [(False, 1e-4), (True, 1e-10)])
 def test_a_jitted_function_of_jax_is_identified_as_flax_gives_one(is_double: bool, largest_error: float) -> None:
     """Flax keeps parameters apart: ``model.apply(variables, points)``, with kernels of one column per neuron."""
+    import jax
+    import jax.numpy as jnp
+
     rng = np.random.default_rng(0)
     kernels, biases = (rng.standard_normal((4, 3)), rng.standard_normal((3, 1))), (rng.standard_normal(3), np.zeros(1))
     truth = Network.shallow(kernels[0].T, biases[0], kernels[1].T, biases[1], TANH)

@@ -3,39 +3,38 @@
 import copy
 import warnings
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPRegressor
-from sklearn.preprocessing import StandardScaler
 
 import unweave
+from late import sklearn
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH
 from unweave.networks.network import Layer, Network
 
 EXACT = 1e-8
-LOADERS = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "digits": load_digits}
+DATA_SETS = ("diabetes", "breast cancer", "digits")
 ACTIVATIONS = {"tanh": TANH, "logistic": SIGMOID, "relu": RELU}
 
 
 @cache
 def data_set(name: str, *, is_scaled: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    points, target = LOADERS[name](return_X_y=True)
+    load = getattr(sklearn.datasets, f"load_{name.replace(' ', '_')}")
+    points, target = load(return_X_y=True)
     target = (target - target.mean()) / target.std()
-    return (StandardScaler().fit_transform(points) if is_scaled else points), target
+    return (sklearn.preprocessing.StandardScaler().fit_transform(points) if is_scaled else points), target
 
 
-def fitted(points: np.ndarray, target: np.ndarray, activation: str, **settings: object) -> MLPRegressor:
+def fitted(points: np.ndarray, target: np.ndarray, activation: str, **settings: object) -> Any:
     settings = {"hidden_layer_sizes": (5,), "max_iter": 100, "random_state": 0, **settings}
     with warnings.catch_warnings():
         # A model stopped early is a trained network like any other.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return MLPRegressor(activation=activation, **settings).fit(points, target)
+        warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)
+        return sklearn.neural_network.MLPRegressor(activation=activation, **settings).fit(points, target)
 
 
-def network_of(model: MLPRegressor) -> Network:
+def network_of(model: Any) -> Network:
     activations = [ACTIVATIONS[model.activation]] * (len(model.coefs_) - 1) + [IDENTITY]
     parts = zip(model.coefs_, model.intercepts_, activations, strict=True)
     return Network(tuple(Layer(weights.T, biases, activation) for weights, biases, activation in parts))
@@ -53,7 +52,7 @@ def without(truth: Network, neuron: int, *, offset: np.ndarray | float = 0.0) ->
     )
 
 
-def assert_same_function(found: unweave.Result, model: MLPRegressor, points: np.ndarray) -> None:
+def assert_same_function(found: unweave.Result, model: Any, points: np.ndarray) -> None:
     """On the training data, and on random points in and far beyond them."""
     assert found.network is not None, found.reason
     center, spread = points.mean(axis=0), points.std(axis=0)
@@ -64,7 +63,10 @@ def assert_same_function(found: unweave.Result, model: MLPRegressor, points: np.
 
 
 def assert_recovered(
-    found: unweave.Result, model: MLPRegressor, points: np.ndarray, truth: Network | None = None
+    found: unweave.Result,
+    model: Any,
+    points: np.ndarray,
+    truth: Network | None = None,
 ) -> None:
     assert found.outcome is unweave.Outcome.IDENTIFIED, found.reason
     assert_same_function(found, model, points)
@@ -72,7 +74,7 @@ def assert_recovered(
     assert unweave.match(found.network, truth or network_of(model)).largest_error <= EXACT
 
 
-def ask(model: MLPRegressor, points: np.ndarray, **settings: object) -> unweave.Result:
+def ask(model: Any, points: np.ndarray, **settings: object) -> unweave.Result:
     return unweave.identify(model.predict, inputs=points.shape[1], **settings)
 
 
@@ -88,7 +90,7 @@ def test_assertions_fail_on_another_model() -> None:
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize("name", DATA_SETS)
 def test_recovers_a_trained_network(name: str, activation: str) -> None:
     points, target = data_set(name)
     model = fitted(points, target, activation, solver="lbfgs")
@@ -100,9 +102,9 @@ def test_recovers_a_trained_network(name: str, activation: str) -> None:
 
 def coarse_digits() -> tuple[np.ndarray, np.ndarray]:
     """Sixteen pixels, means of four each, and ten classes."""
-    images, digits = load_digits(return_X_y=True)
+    images, digits = sklearn.datasets.load_digits(return_X_y=True)
     pixels = images.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16)
-    return StandardScaler().fit_transform(pixels), np.eye(10)[digits]
+    return sklearn.preprocessing.StandardScaler().fit_transform(pixels), np.eye(10)[digits]
 
 
 def test_recovers_ten_outputs() -> None:
@@ -209,11 +211,13 @@ def test_relu_neuron_that_few_answers_pin_down() -> None:
 
 
 @cache
-def small_model(activation: str) -> MLPRegressor:
+def small_model(activation: str) -> Any:
     return fitted(*data_set("diabetes"), activation)
 
 
-def changed(activation: str) -> tuple[MLPRegressor, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def changed(
+    activation: str,
+) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """A trained model, and its weights, biases, output weights and offset, which may be changed."""
     model = copy.deepcopy(small_model(activation))
     return model, model.coefs_[0], model.intercepts_[0], model.coefs_[1], model.intercepts_[1]

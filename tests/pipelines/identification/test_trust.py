@@ -2,15 +2,13 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import RegressorMixin, clone
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.tree import DecisionTreeRegressor
 
 import unweave
+from late import sklearn
 from plants import Counted, hashed
 from typechecking import without_checks
 from unweave import Box, Everywhere, InvalidInput, Outcome
@@ -325,11 +323,11 @@ class TestClaims:
         assert "but the answers need" not in found.reason
 
 
-STEPS: dict[str, RegressorMixin] = {
-    "tree": DecisionTreeRegressor(random_state=0),
-    "forest": RandomForestRegressor(3, random_state=0),
-    "boosting": GradientBoostingRegressor(n_estimators=20, random_state=0),
-    "neighbours": KNeighborsRegressor(3),
+STEPS: dict[str, Callable[[], Any]] = {
+    "tree": lambda: sklearn.tree.DecisionTreeRegressor(random_state=0),
+    "forest": lambda: sklearn.ensemble.RandomForestRegressor(3, random_state=0),
+    "boosting": lambda: sklearn.ensemble.GradientBoostingRegressor(n_estimators=20, random_state=0),
+    "neighbours": lambda: sklearn.neighbors.KNeighborsRegressor(3),
 }
 
 
@@ -348,7 +346,7 @@ class TestStepsOnAnUnboundedDomain:
         rng = np.random.default_rng(inputs)
         points = rng.standard_normal((300, inputs))
         labels = np.sin(points[:, 0]) + points[:, 1] * points[:, -1]
-        found = unweave.identify(clone(STEPS[kind]).fit(points, labels).predict, inputs=inputs)
+        found = unweave.identify(STEPS[kind]().fit(points, labels).predict, inputs=inputs)
         assert found.outcome is Outcome.NOT_IDENTIFIED
         assert found.queries <= 5_000
         assert "steps" in found.reason

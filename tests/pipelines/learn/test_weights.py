@@ -1,32 +1,30 @@
 """Weights of samples and classes: fits see them, claims don't."""
 
+from typing import Any
+
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
-from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from late import LateModule, sklearn
 from unweave.exceptions import InvalidInput
-from unweave.learn import (
-    HalfspaceUnionClassifier,
-    HierarchicalClassifier,
-    HierarchicalRegressor,
-    JointLevenbergMarquardt,
-    LowestLayerRegressor,
-    OverparameterizedRegressor,
-    QuadraticNetworkRegressor,
-)
 from unweave.learn.weighed import WeighedSamples
 from unweave.result import Outcome
 
 ROWS = 120
-QUICK = JointLevenbergMarquardt(restarts=1, steps=30)
-REGRESSORS = (
-    HierarchicalRegressor((1,), solver=QUICK, random_state=0),
-    OverparameterizedRegressor(neurons=20, ridge=1e-2, random_state=0),
-    QuadraticNetworkRegressor(signs="both", ridge=1e-2),
-    QuadraticNetworkRegressor(signs="both", ridge=1e-2, fit_bias=True),
-)
+learn = LateModule("unweave.learn")
+REGRESSORS = ("hierarchical", "overparameterized", "quadratic", "quadratic with biases")
+
+
+def quick() -> "learn.JointLevenbergMarquardt":
+    return learn.JointLevenbergMarquardt(restarts=1, steps=30)
+
+
+def regressor(name: str) -> Any:
+    if name == "hierarchical":
+        return learn.HierarchicalRegressor((1,), solver=quick(), random_state=0)
+    if name == "overparameterized":
+        return learn.OverparameterizedRegressor(neurons=20, ridge=1e-2, random_state=0)
+    return learn.QuadraticNetworkRegressor(signs="both", ridge=1e-2, fit_bias=name.endswith("biases"))
 
 
 def noisy(seed: int, inputs: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -61,12 +59,14 @@ def test_samples_are_there_once(seed: int) -> None:
 def test_quadratic_forms_are_those_of_weighted_least_squares(has_biases: bool, inputs: int, seed: int) -> None:
     """More rows than products of inputs, and fewer, where both meet the labels."""
     points, labels, weights = noisy(seed, inputs)
-    squares = PolynomialFeatures(2, include_bias=False).fit_transform(points)
+    squares = sklearn.preprocessing.PolynomialFeatures(2, include_bias=False).fit_transform(points)
     squares = squares if has_biases else squares[:, inputs:]
-    expected = LinearRegression(fit_intercept=has_biases).fit(squares, labels, sample_weight=weights)
-    model = QuadraticNetworkRegressor(signs="both", ridge=0, fit_bias=has_biases).fit(points, labels, weights)
+    expected = sklearn.linear_model.LinearRegression(fit_intercept=has_biases).fit(
+        squares, labels, sample_weight=weights
+    )
+    model = learn.QuadraticNetworkRegressor(signs="both", ridge=0, fit_bias=has_biases).fit(points, labels, weights)
     np.testing.assert_allclose(model.predict(points), expected.predict(squares), atol=1e-6)
-    plain = QuadraticNetworkRegressor(signs="both", ridge=0, fit_bias=has_biases).fit(points, labels)
+    plain = learn.QuadraticNetworkRegressor(signs="both", ridge=0, fit_bias=has_biases).fit(points, labels)
     assert (np.max(np.abs(plain.predict(points) - model.predict(points))) > 0.05) == (inputs == 3)
     assert model.certificate_.is_global
     loss = np.mean(weights / weights.mean() * (model.predict(points) - labels) ** 2) / 2
@@ -79,20 +79,23 @@ def test_quadratic_forms_with_a_ridge_are_optimal_for_the_weights(inputs: int, s
     points, labels, weights = noisy(seed, inputs)
     # Standardised inputs, so that the penalty is that of the form as it is.
     points = (points - points.mean(axis=0)) / points.std(axis=0)
-    model = QuadraticNetworkRegressor(signs="both", ridge=0.3, fit_bias=True).fit(points, labels, weights)
+    model = learn.QuadraticNetworkRegressor(signs="both", ridge=0.3, fit_bias=True).fit(points, labels, weights)
     unit = np.sqrt(np.mean(weights / weights.mean() * labels**2))
     lifted = np.column_stack([points, np.ones(ROWS)])
     rows, columns = np.triu_indices(inputs + 1)
     sizes = np.where(rows == columns, 1.0, np.sqrt(2.0))
     squares = (lifted[:, rows] * lifted[:, columns] * sizes)[:, :-1]
-    expected = Ridge(alpha=0.3 * ROWS, tol=1e-12).fit(squares, labels / unit, sample_weight=weights / weights.mean())
+    expected = sklearn.linear_model.Ridge(alpha=0.3 * ROWS, tol=1e-12).fit(
+        squares, labels / unit, sample_weight=weights / weights.mean()
+    )
     np.testing.assert_allclose(model.predict(points), unit * expected.predict(squares), atol=1e-6)
     assert model.certificate_.is_global
     assert model.certificate_.gap < 1e-9
 
 
-@pytest.mark.parametrize("estimator", REGRESSORS, ids=lambda each: type(each).__name__)
-def test_heavy_samples_are_fitted_better(estimator, seed: int) -> None:
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_heavy_samples_are_fitted_better(name: str, seed: int) -> None:
+    estimator = regressor(name)
     points, labels, _ = noisy(seed)
     heavy = np.random.default_rng(seed).random(ROWS) < 0.5
     labels, weights = np.where(heavy, labels, -labels), np.where(heavy, 20.0, 0.05)
@@ -104,8 +107,9 @@ def test_heavy_samples_are_fitted_better(estimator, seed: int) -> None:
     assert error(sample_weight=weights) < 0.7 * error()
 
 
-@pytest.mark.parametrize("estimator", REGRESSORS, ids=lambda each: type(each).__name__)
-def test_weights_are_numbers_from_zero_on(estimator) -> None:
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_weights_are_numbers_from_zero_on(name: str) -> None:
+    estimator = regressor(name)
     points, labels, weights = noisy(0)
     for wrong, told in ((-weights, "[Nn]egative"), (weights[1:], "sample_weight"), (np.nan * weights, "NaN")):
         with pytest.raises(InvalidInput, match=told):
@@ -116,12 +120,12 @@ def test_claims_count_every_sample_once(seed: int) -> None:
     """Weights are no evidence: what held-out samples show is the same, and labels that are met are met."""
     points, _, weights = noisy(seed)
     labels = (points[:, 0] ** 2 - points[:, 1] ** 2) ** 2
-    model = HierarchicalRegressor((1,), random_state=seed).fit(points, labels, sample_weight=weights)
+    model = learn.HierarchicalRegressor((1,), random_state=seed).fit(points, labels, sample_weight=weights)
     assert model.outcome_ is Outcome.IDENTIFIED
     assert model.certificate_.held_out == ROWS // 5
-    met = OverparameterizedRegressor(ridge=0, random_state=seed).fit(points[:30], labels[:30], weights[:30])
+    met = learn.OverparameterizedRegressor(ridge=0, random_state=seed).fit(points[:30], labels[:30], weights[:30])
     assert met.certificate_.is_global_minimum
-    exact = QuadraticNetworkRegressor().fit(points, points[:, 0] ** 2, sample_weight=weights)
+    exact = learn.QuadraticNetworkRegressor().fit(points, points[:, 0] ** 2, sample_weight=weights)
     assert (exact.outcome_, exact.certificate_.rank) == (Outcome.IDENTIFIED, 1)
 
 
@@ -132,8 +136,8 @@ def test_lowest_layers_are_found_from_all_samples_and_predict_by_weight(unit: st
     active = np.maximum(points[:, :2] - 1.0, 0.0) if unit == "relu" else 1.0 * (points[:, :2] > 1.0)
     group = rng.random(8_000) < 0.5
     labels = active.sum(axis=1) * np.where(group, 1.0, 3.0)
-    plain = LowestLayerRegressor(activation=unit, random_state=seed).fit(points, labels)
-    model = LowestLayerRegressor(activation=unit, random_state=seed)
+    plain = learn.LowestLayerRegressor(activation=unit, random_state=seed).fit(points, labels)
+    model = learn.LowestLayerRegressor(activation=unit, random_state=seed)
     model.fit(points, labels, sample_weight=np.where(group, 1.0, 1e-6))
     np.testing.assert_array_equal(model.weights_, plain.weights_)
     assert len(model.weights_) == 2
@@ -143,16 +147,19 @@ def test_lowest_layers_are_found_from_all_samples_and_predict_by_weight(unit: st
 
 
 def test_several_classes_have_a_network_each() -> None:
-    flowers = load_iris()
-    points, names = StandardScaler().fit_transform(flowers.data), flowers.target_names[flowers.target]
-    model = HierarchicalClassifier((1,), solver=QUICK, random_state=0).fit(points, names)
+    flowers = sklearn.datasets.load_iris()
+    points, names = (
+        sklearn.preprocessing.StandardScaler().fit_transform(flowers.data),
+        flowers.target_names[flowers.target],
+    )
+    model = learn.HierarchicalClassifier((1,), solver=quick(), random_state=0).fit(points, names)
     assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
     assert len(model.networks_) == 3
     assert model.decision_function(points).shape == (150, 3)
     np.testing.assert_allclose(model.predict_proba(points).sum(axis=1), 1.0)
     assert model.score(points, names) > 0.9
     # Each network is that of its class against all others.
-    alone = HierarchicalClassifier((1,), solver=QUICK, random_state=0).fit(points, names == "virginica")
+    alone = learn.HierarchicalClassifier((1,), solver=quick(), random_state=0).fit(points, names == "virginica")
     np.testing.assert_allclose(model.networks_[2](points)[:, 0], alone.decision_function(points))
     assert "setosa: " in model.result_.reason
     assert model.features(points, 2).shape == model.transform(points).shape == (150, 3)
@@ -163,12 +170,12 @@ def test_weights_of_classes_move_the_boundary(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((400, 2))
     classes = np.where(points[:, 0] + 1.5 * rng.standard_normal(400) > 1.5, "rare", "usual")
-    settings = {"widths": (1,), "solver": JointLevenbergMarquardt(restarts=1, decay=1e-2), "random_state": seed}
-    plain = HierarchicalClassifier(**settings).fit(points, classes)
-    balanced = HierarchicalClassifier(**settings, class_weight="balanced").fit(points, classes)
+    settings = {"widths": (1,), "solver": learn.JointLevenbergMarquardt(restarts=1, decay=1e-2), "random_state": seed}
+    plain = learn.HierarchicalClassifier(**settings).fit(points, classes)
+    balanced = learn.HierarchicalClassifier(**settings, class_weight="balanced").fit(points, classes)
     rare = classes == "rare"
     assert np.mean(balanced.predict(points)[rare] == "rare") > np.mean(plain.predict(points)[rare] == "rare") + 0.1
-    by_hand = HierarchicalClassifier(**settings).fit(
+    by_hand = learn.HierarchicalClassifier(**settings).fit(
         points, classes, np.where(rare, 1 / rare.mean(), 1 / (~rare).mean())
     )
     np.testing.assert_allclose(balanced.decision_function(points), by_hand.decision_function(points), atol=1e-6)
@@ -178,9 +185,9 @@ def test_weights_of_classes_move_the_boundary(seed: int) -> None:
 def test_rows_for_a_wanted_angle(seed: int) -> None:
     rng = np.random.default_rng(seed)
 
-    def fitted(rows: int) -> HalfspaceUnionClassifier:
+    def fitted(rows: int) -> learn.HalfspaceUnionClassifier:
         points = rng.standard_normal((rows, 2))
-        return HalfspaceUnionClassifier(random_state=seed).fit(points, np.any(points > 1.0, axis=1))
+        return learn.HalfspaceUnionClassifier(random_state=seed).fit(points, np.any(points > 1.0, axis=1))
 
     few = fitted(3_000)
     wanted = few.certificate_.largest_angle / 4

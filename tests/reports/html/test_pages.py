@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import pairwise
 from xml.etree.ElementTree import Element
 
-import html5lib
 import numpy as np
 import pytest
 
@@ -27,6 +26,8 @@ LARGEST_PAGE = 2_000_000
 
 def parsed(text: str) -> Element:
     """Read a page as browsers do; errors of markup, which browsers forgive, are raised."""
+    import html5lib
+
     return html5lib.HTMLParser(strict=True).parse(text)
 
 
@@ -45,6 +46,8 @@ def test_pages_are_valid_and_small(name: str) -> None:
 
 
 def test_wrong_markup_is_noticed() -> None:
+    import html5lib
+
     with pytest.raises(html5lib.html5parser.ParseError):
         parsed("<!DOCTYPE html><html><head><title>x</title></head><body><p><div></p></body></html>")
 

@@ -1,11 +1,12 @@
 from dataclasses import replace
 
 import unweave
-from correction_models import SmallConvolutions, small_images
 from unweave.explore.feature_correction.recipes import Recipe
 
 
 def measured(seed: int, seconds: float | None = None) -> unweave.FeatureCorrection:
+    from correction_models import SmallConvolutions, small_images
+
     recipe = Recipe(epochs=1, batch=20)
     return unweave.measure_feature_correction(
         SmallConvolutions(), small_images(seed), recipe=recipe, seeds=1, prox=(1e-3,), seconds=seconds

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
 from unweave.activations import RELU
 from unweave.networks.network import Network
@@ -52,6 +51,8 @@ def test_the_same_function_has_no_risk(seed: int) -> None:
 
 @pytest.mark.parametrize("correlation", [-0.999, -0.4, 0.0, 0.3, 0.95])
 def test_the_bivariate_distribution_function(correlation: float) -> None:
+    from scipy.stats import multivariate_normal
+
     values = np.array([-2.0, -0.7, 0.0, 1e-3, 1.3])
     first, second = np.meshgrid(values, values, indexing="ij")
     found = bivariate_cdf(first, second, np.full(first.shape, correlation))

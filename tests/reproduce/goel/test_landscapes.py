@@ -2,7 +2,6 @@ from math import factorial, sqrt
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime, minimize
 
 from halfspace_samples import largest_angle, planted_rows
 from relu_samples import power
@@ -25,6 +24,8 @@ def planted_landscape(
 
 
 def test_gradients_agree_with_differences(seed: int) -> None:
+    from scipy.optimize import approx_fprime
+
     rng = np.random.default_rng(seed)
     _, _, landscape = planted_landscape(rng, 2.5)
     z, columns = rng.standard_normal(4), rng.standard_normal((3, 4))
@@ -43,6 +44,8 @@ def test_both_objectives_have_the_rows_as_minima_for_either_sign_of_order_four(t
 
 
 def test_a_minimum_is_inflated_by_the_penalty_as_predicted(seed: int) -> None:
+    from scipy.optimize import minimize
+
     rng = np.random.default_rng(seed)
     rows, weights, landscape = planted_landscape(rng, 2.5, penalty=3.0)
     z = minimize(landscape.one_by_one, 0.5 * rng.standard_normal(4), jac=True, method="BFGS", options={"gtol": 1e-10}).x

@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
 
 from halfspace_samples import largest_angle, planted_rows, values_of
 from unweave.activations import RELU
 from unweave.exceptions import InvalidInput
-from unweave.learn.lowest_layer.estimators import LowestLayerRegressor
-from unweave.reproduce.goel.modular import cut_score, modular_fit
 
 
 def test_a_cut_with_rare_outputs_allows_modular_learning(seed: int) -> None:
+    from sklearn.linear_model import LinearRegression
+
+    from unweave.learn.lowest_layer.estimators import LowestLayerRegressor
+    from unweave.reproduce.goel.modular import modular_fit
+
     rng = np.random.default_rng(seed)
     rows, points = planted_rows(rng, 3, 3), rng.standard_normal((40_000, 3))
     labels = np.tanh(values_of(points, rows, 1.5, RELU).sum(axis=1) * 0.2) * 5
@@ -23,6 +25,8 @@ def test_a_cut_with_rare_outputs_allows_modular_learning(seed: int) -> None:
 
 
 def test_a_cut_with_frequent_outputs_scores_badly(seed: int) -> None:
+    from unweave.reproduce.goel.modular import cut_score
+
     rng = np.random.default_rng(seed)
     assert cut_score(rng.uniform(0.5, 1.5, (500, 3)), rng).score > 0.7
     with pytest.raises(InvalidInput, match="non-negative"):

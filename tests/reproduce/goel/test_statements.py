@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
 from scipy.special import ndtr
-from scipy.stats import multivariate_normal
 
 from tensors import normal_mean
 from unweave.activations import RELU, STEP
@@ -21,6 +19,8 @@ from unweave.reproduce.goel.unit_products import joint_probability, mended_bound
 
 @pytest.mark.parametrize("cosine", [-0.5, 0.0, 0.5])
 def test_joint_probabilities(cosine: float) -> None:
+    from scipy.stats import multivariate_normal
+
     law = multivariate_normal(cov=[[1.0, cosine], [cosine, 1.0]])
     assert joint_probability(1.0, cosine) == pytest.approx(law.cdf([-1.0, -1.0]), rel=1e-5)
     if cosine == 0.0:
@@ -93,6 +93,8 @@ def test_products_of_two_even_units_weigh_with_the_root_of_six(seed: int) -> Non
 
 
 def test_the_gradient_of_the_printed_objective() -> None:
+    from scipy.optimize import approx_fprime
+
     sets, z = ((0, 2), (1,)), np.array([0.3, 0.1, 0.2, 0.4])
 
     def objective(v: np.ndarray) -> float:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from unweave.learn.quadratic.optimality import OptimalityTest
 from unweave.learn.quadratic.problem import QuadraticProblem
@@ -19,6 +18,8 @@ def planted(seed: int, *, inputs: int = 4, samples: int = 9) -> tuple[QuadraticP
 
 @pytest.mark.parametrize("values", [[0.5, 1.0, 2.0], [-1.0, 0.5, 2.0], [-2.0, -1.0, -0.5], [0.0, 0.0, 1.0]])
 def test_steps_are_global_minima(values: list[float], seed: int) -> None:
+    from scipy.optimize import minimize
+
     rng, given, strength = np.random.default_rng(seed), np.array(values), 0.7
     slopes = rng.standard_normal(3)
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from relu_samples import hermite_tensor
 from unweave.exceptions import InvalidInput
@@ -71,6 +70,8 @@ def test_degenerate_inputs_and_skew_bases_are_refused() -> None:
 
 
 def test_numbers_along_axes_are_skewness_and_kurtosis(seed: int) -> None:
+    from scipy import stats
+
     points = np.random.default_rng(seed).gamma(3.0, size=(500, 1))
     found = checked(points, seed=seed)
     assert found.along_lines[2, 0] * np.sqrt(6) == pytest.approx(stats.skew(points[:, 0]))

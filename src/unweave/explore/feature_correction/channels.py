@@ -1,6 +1,6 @@
-"""Which axis of a hidden tensor holds its features: the second of images, the last of sequences."""
+"""Which axis of a hidden tensor holds its features: the second of images, the last of sequences; and which its rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -18,10 +18,15 @@ SIZES = ("out_channels", "num_features", "num_channels", "out_features", "embed_
 
 
 class Channels(NamedTuple):
-    """Axis of the features, and how many there are; 0 if that is not told."""
+    """Axis of the features, and how many there are; 0 if that is not told; and the axis of the rows.
+
+    The axis of the features is counted when rows come first; sequences of torch have them second if nobody says
+    `batch_first`.
+    """
 
     axis: int
     size: int
+    rows: int = 0
 
 
 def channels_after(modules: Iterable[nn.Module]) -> Channels | None:
@@ -39,6 +44,19 @@ def channels_after(modules: Iterable[nn.Module]) -> Channels | None:
         if any(True for _ in module.parameters(recurse=False)):
             return None
     return None
+
+
+def axis_of_rows(few: Sequence[int], more: Sequence[int], *, rows: int) -> int | None:
+    """Which axis of a hidden tensor holds its rows, by its shapes for so many and for one more; None if no one does."""
+    if len(few) != len(more):
+        return None
+    other = [axis for axis, sizes in enumerate(zip(few, more, strict=True)) if sizes[0] != sizes[1]]
+    return other[0] if len(other) == 1 and (few[other[0]], more[other[0]]) == (rows, rows + 1) else None
+
+
+def rows_first(value: torch.Tensor, told: Channels | None) -> torch.Tensor:
+    """A hidden tensor with its rows on the first axis."""
+    return value if told is None or told.rows == 0 else value.movedim(told.rows, 0)
 
 
 def channel_axis(value: torch.Tensor, told: Channels | None) -> int:
@@ -62,6 +80,7 @@ def channel_axis(value: torch.Tensor, told: Channels | None) -> int:
 
 def pooled(value: torch.Tensor, told: Channels | None) -> torch.Tensor:
     """Features averaged over all places."""
+    value = rows_first(value, told)
     axis = channel_axis(value, told)
     if value.ndim == 2:
         return value
@@ -70,4 +89,5 @@ def pooled(value: torch.Tensor, told: Channels | None) -> torch.Tensor:
 
 def by_places(value: torch.Tensor, told: Channels | None) -> torch.Tensor:
     """Features as an array of rows, places and features."""
+    value = rows_first(value, told)
     return value[:, None] if value.ndim == 2 else value.movedim(channel_axis(value, told), -1).flatten(1, -2)

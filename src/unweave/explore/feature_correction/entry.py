@@ -2,36 +2,34 @@
 
 import inspect
 import math
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.plan import Kind, Plan, Thawed, Training
+from unweave.explore.feature_correction.plan import Plan, Thawed
 from unweave.explore.feature_correction.recipes import BatchTransform, Recipe
-from unweave.explore.feature_correction.records import compared_with, measure
 from unweave.explore.feature_correction.result import FeatureCorrection
+from unweave.explore.feature_correction.runner import MeasurementRun, Progress
 from unweave.explore.feature_correction.samples import Samples, check_samples
 from unweave.explore.feature_correction.statistics import SEED_RULES
-from unweave.explore.feature_correction.store import FolderStore, MemoryStore, Store
-from unweave.explore.feature_correction.subjects import Deadline, OutOfTime, Subject
+from unweave.explore.feature_correction.store import FolderStore, MemoryStore
+from unweave.explore.feature_correction.subjects import Deadline, Subject
 from unweave.explore.feature_correction.summary import Summary
 from unweave.explore.feature_correction.torch_extra import need_torch
+from unweave.jobs import Workers
 from unweave.networks.quadratic.wiring import Wiring
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.training import TrainingLoop
 
 LOOP_ARGUMENTS = ("model", "parameters", "penalty", "seed", "rows")
+# Shares of a training at which a schedule is tried before it.
+SHARES = (0.0, 0.25, 0.5, 0.75, 0.999)
 # Raised when the same settings train otherwise than before, so that old run folders are not resumed.
 TRAININGS_VERSION = 2
-# Kinds whose weights or answers are needed again.
-BUILT_UPON = (Kind.ONLY, Kind.JOINT, Kind.LAYERWISE)
-
-Progress = Callable[[str, int], None]
 
 
 def measure_feature_correction(
@@ -52,6 +50,8 @@ def measure_feature_correction(
     tolerance: float = 2e-3,
     seconds: float | None = None,
     folder: str | Path | None = None,
+    device: Any = None,
+    workers: Workers = None,
     on_progress: Progress | None = None,
     random_state: int = 0,
 ) -> FeatureCorrection:
@@ -63,8 +63,9 @@ def measure_feature_correction(
     Args:
         model: a torch module, copies of which get new random weights by `reset_parameters` for every seed; or a
             function from a seed to a torch module; or the `Wiring` of a quadratic network, whose levels are the units.
-        data: ``(x_train, y_train, x_test, y_test)``. Integer labels are classes, scored by accuracy; floats are
-            predicted, scored by the share of explained variance.
+        data: ``(x_train, y_train, x_test, y_test)``, or a dataset or loader of `torch.utils.data` to train on and one
+            to test on, ``(train, test)``, which are read batch by batch. Integer labels are classes, scored by
+            accuracy; floats are predicted, scored by the share of explained variance.
         units: names of the submodules that are the units, lowest first; found if omitted (the attribute `units` of
             the model, or its children with weight matrices but the last).
         depths: to look at, counted in units from 1; all if omitted.
@@ -73,8 +74,8 @@ def measure_feature_correction(
         prox: strengths of the pull towards units that were trained alone. Of several the best on validation rows is
             taken, which are then a fifth of the training rows, kept out of all trainings. None leaves these trainings
             out.
-        recipe: of every training, the default `Recipe` if omitted; for a quadratic network only `epochs` matters, as
-            the largest number of steps.
+        recipe: of every training, the default `Recipe` if omitted; a loader's own batch size counts more than that of
+            the recipe. For a quadratic network only `epochs` matters, as the largest number of steps.
         prepare_train: what is done to training batches; prepare_test: to inputs that are scored.
         train: your own training loop, ``train(model, parameters, penalty, seed, rows)``; `rows` are the numbers of the
             training rows that it may train on: the others choose the pull.
@@ -82,8 +83,14 @@ def measure_feature_correction(
         has_layerwise: whether units are trained one after the other, too.
         tolerance: differences of scores that do not matter, by default 0.2 points, which matter to nobody; chosen.
         seconds: stop after this time; a training that does not end before it does not count.
-        folder: where trainings are kept, so that the same call goes on after it was stopped, also with more seeds.
-        on_progress: called with what is trained, and how many trainings are done.
+        folder: where trainings are kept, so that the same call goes on after it was stopped, also within a training,
+            and also with more seeds.
+        device: where a torch model trains, such as "cuda" or "mps"; where it is, if omitted.
+        workers: where trainings run, as many at once as it has: `unweave.jobs.LocalProcesses`, an executor of
+            `concurrent.futures`, or a `distributed.Client`; one after the other in this process if omitted. They need
+            to see `folder`. Each training computes with one thread.
+        on_progress: called with a `MeasurementProgress`: what is trained, how many trainings are done and how many
+            there are, and about how long the others take.
         random_state: first seed.
 
     Returns:
@@ -91,6 +98,7 @@ def measure_feature_correction(
 
     Raises:
         InvalidInput: if something does not fit, before any training; or if torch is not installed.
+        WorkersFailed: if workers die, and nobody starts them again.
     """
     recipe = Recipe() if recipe is None else recipe
     _check_recipe(recipe)
@@ -99,7 +107,9 @@ def measure_feature_correction(
         random_state=random_state,
     )  # fmt: skip
     samples = check_samples(data, has_validation=len(prox) > 1, random_state=random_state)
-    own = {"prepare_train": prepare_train, "prepare_test": prepare_test, "loop": train}
+    recipe = recipe if samples.batch is None else replace(recipe, batch=samples.batch)
+    _check_recipe(recipe)
+    own = {"prepare_train": prepare_train, "prepare_test": prepare_test, "loop": train, "device": device}
     subject = _subject(model, samples, units, recipe, own)
     plan = _plan(len(subject.units), depths, windows, prox, range(random_state, random_state + seeds), thawed)
     plan = replace(plan, has_layerwise=has_layerwise)
@@ -111,49 +121,9 @@ def measure_feature_correction(
         "thawed": plan.thawed.value,
     }
     store = MemoryStore() if folder is None else FolderStore.open(folder, configuration)
-    tell = (lambda *_: None) if on_progress is None else on_progress
-    _MeasurementRun(subject, samples, store, Deadline.after(seconds), tell)(plan.trainings())
+    tell = (lambda _: None) if on_progress is None else on_progress
+    MeasurementRun(subject, samples, store, Deadline.after(seconds), tell, workers)(plan.trainings())
     return Summary(plan, subject, samples, store, tolerance=tolerance).result()
-
-
-@dataclass(frozen=True, eq=False)
-class _MeasurementRun:
-    """Does the trainings that are not done yet."""
-
-    subject: Subject
-    samples: Samples
-    store: Store
-    deadline: Deadline
-    tell: Progress
-
-    def __call__(self, trainings: Sequence[Training]) -> None:
-        for number, training in enumerate(trainings):
-            if self.store.record(training) is not None:
-                continue
-            self.tell(training.name, number)
-            try:
-                self.deadline.check()
-                self._train(training)
-            except OutOfTime:
-                return
-        self.tell("done", len(trainings))
-
-    def _train(self, training: Training) -> None:
-        source, other = (
-            None if t is None else self.store.trained(t) for t in (training.source, compared_with(training))
-        )
-        began = time.perf_counter()
-        trained = self.subject.train(training, None if source is None else source.weights, self.deadline)
-        record = measure(
-            training,
-            trained,
-            filters=self.subject.filters,
-            start=self.subject.start(training.start_seed),
-            other=other,
-            samples=self.samples,
-            seconds=time.perf_counter() - began,
-        )
-        self.store.keep(training, record, trained, is_needed=training.kind in BUILT_UPON)
 
 
 def _subject(model: Any, samples: Samples, units: Sequence[str] | None, recipe: Recipe, own: dict[str, Any]) -> Subject:
@@ -221,6 +191,23 @@ def _check_recipe(recipe: Recipe) -> None:
         raise InvalidInput(
             f"a recipe needs finite numbers of at least 0 as learning rate, momentum and decays, got {recipe}."
         )
+    if recipe.schedule is not None:
+        _check_schedule(recipe)
+
+
+def _check_schedule(recipe: Recipe) -> None:
+    if recipe.milestones:
+        raise InvalidInput("a recipe needs milestones or a schedule, and not both: leave one of them out.")
+    try:
+        rates = [recipe.learning_rate_at(recipe.epochs * share) for share in SHARES]
+    # Whatever somebody's function raises.
+    except Exception as error:
+        raise InvalidInput(
+            f"the schedule of a recipe needs to be a function of the share of the training that is over, and raised "
+            f"{type(error).__name__}: {error}."
+        ) from error
+    if not all(_is_finite(rate) and rate >= 0 for rate in rates):
+        raise InvalidInput(f"the schedule of a recipe needs to give finite factors of at least 0, got rates {rates}.")
 
 
 def _is_whole(number: object) -> bool:

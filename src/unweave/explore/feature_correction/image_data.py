@@ -1,8 +1,11 @@
-"""Images of a user's folder: CIFAR's binary files, NumPy arrays or PNG files. Nothing is downloaded or unpickled."""
+"""Images of a user's folder: CIFAR's binary files, NumPy arrays, PNG or JPEG files; nothing is fetched or unpickled."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8
@@ -29,8 +32,16 @@ PICKLES = ("data_batch_1", "test_batch", "train", "test")
 LAYOUTS = (
     "data_batch_1.bin to data_batch_5.bin with test_batch.bin (CIFAR-10, binary version), "
     "train.bin with test.bin (CIFAR-100, binary version), one .npz file or four .npy files with "
-    "x_train, y_train, x_test, y_test, or folders train/<class>/*.png and test/<class>/*.png"
+    "x_train, y_train, x_test, y_test, or PNG or JPEG files in folders train/<class>/ and test/<class>/"
 )
+# How names of picture files end, in any case, and what may be in them.
+PICTURE_ENDINGS = (".png", ".jpg", ".jpeg")
+PICTURE_FORMATS = ("PNG", "JPEG")
+# How Pillow calls pictures of one channel and of three, with 8 bits each.
+PICTURE_MODES = {"L": 1, "RGB": 3}
+# Bytes of all pictures that are held in memory, at most. Chosen: what a small machine has to spare, as floats take four
+# times as much.
+MOST_PICTURE_BYTES = 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +82,8 @@ def load_images(folder: Path) -> ImageData:
 
     Args:
         folder: holds one of: CIFAR-10 or CIFAR-100 in their binary version, arrays ``x_train, y_train, x_test, y_test``
-            (one ``.npz`` or four ``.npy``; images are bytes with 3 channels, last or first), or
-            ``train/<class>/*.png`` and ``test/<class>/*.png`` in RGB.
+            (one ``.npz`` or four ``.npy``; images are bytes with 3 channels or 1, last or first, or grey without an
+            axis of channels), or PNG or JPEG files in ``train/<class>/`` and ``test/<class>/``, all grey or all RGB.
 
     Raises:
         InvalidInput: if the folder holds none of these, or something in it is off.
@@ -200,14 +211,16 @@ def _from_arrays(found: dict[str, np.ndarray], source: str) -> ImageData:
 
 
 def _channels_first(images: np.ndarray, *, name: str) -> ImageBytes:
-    if images.dtype != np.uint8 or images.ndim != 4 or len(images) == 0:
+    if images.dtype != np.uint8 or images.ndim not in (3, 4) or len(images) == 0:
         raise InvalidInput(
-            f"{name} needs bytes (uint8) of shape images x height x width x 3, got {images.dtype} of shape "
-            f"{images.shape}: scale to 0 to 255 and convert."
+            f"{name} needs bytes (uint8) of shape images x height x width, with 1 or 3 channels last or second, got "
+            f"{images.dtype} of shape {images.shape}: scale to 0 to 255 and convert."
         )
-    is_first, is_last = images.shape[1] == 3, images.shape[3] == 3
+    if images.ndim == 3:
+        return images[:, None]
+    is_first, is_last = (images.shape[axis] in PICTURE_MODES.values() for axis in (1, 3))
     if is_first == is_last:
-        raise InvalidInput(f"{name} needs 3 channels on its second or on its last axis, got shape {images.shape}.")
+        raise InvalidInput(f"{name} needs 3 channels, or 1, on its second or on its last axis, got {images.shape}.")
     return images if is_first else np.ascontiguousarray(images.transpose(0, 3, 1, 2))
 
 
@@ -222,42 +235,80 @@ def _require_labels(labels: np.ndarray, *, images: int, name: str) -> ClassLabel
 
 
 def _read_pictures(folder: Path) -> ImageData:
-    need("PIL", purpose="reading PNG files")
+    need("PIL", purpose="reading pictures")
     parts = {name: folder / name for name in ("train", "test")}
     classes = {name: _subfolders(path) for name, path in parts.items()}
     if not classes["train"] or classes["train"] != classes["test"]:
         found = " and ".join(", ".join(names) or "none" for names in classes.values())
         raise InvalidInput(f"{folder} needs the same class folders in train and in test; found {found}.")
-    train, test = (_class_pictures(path, classes["train"]) for path in parts.values())
-    found = {"x_train": train[0], "y_train": train[1], "x_test": test[0], "y_test": test[1]}
-    return _from_arrays({**found, "class_names": np.array(classes["train"])}, f"PNG files in {folder}")
+    names = classes["train"]
+    paths = {part: [_picture_files(path / name) for name in names] for part, path in parts.items()}
+    every = [path for part in paths.values() for one_class in part for path in one_class]
+    _check_alike(folder, every)
+    arrays: dict[str, np.ndarray] = {"class_names": np.array(names)}
+    for part, of_classes in paths.items():
+        arrays[f"x_{part}"] = _decoded([path for one_class in of_classes for path in one_class])
+        arrays[f"y_{part}"] = np.repeat(np.arange(len(names)), [len(one_class) for one_class in of_classes])
+    return _from_arrays(arrays, f"pictures in {folder}")
 
 
 def _subfolders(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
-def _class_pictures(folder: Path, classes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    pictures, labels = [], []
-    for label, name in enumerate(classes):
-        paths = sorted((folder / name).glob("*.png"))
-        if not paths:
-            raise InvalidInput(f"{folder / name} needs PNG files, found none.")
-        pictures += [_picture(path) for path in paths]
-        labels += [label] * len(paths)
-    shapes = sorted({each.shape for each in pictures})
-    if len(shapes) > 1:
-        raise InvalidInput(f"{folder} needs images of one size, found {shapes[0]} and {shapes[-1]}: resize them.")
-    return np.stack(pictures), np.array(labels)
+def _picture_files(folder: Path) -> list[Path]:
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in PICTURE_ENDINGS)
+    if not paths:
+        raise InvalidInput(f"{folder} needs PNG or JPEG files, found none.")
+    return paths
 
 
-def _picture(path: Path) -> UInt8[np.ndarray, "height width 3"]:
+def _check_alike(folder: Path, paths: Sequence[Path]) -> None:
+    """Look at the heads of all pictures before one is decoded: of one size and kind, and not more than fits."""
+    kinds: dict[tuple[str, tuple[int, int]], Path] = {}
+    for path in paths:
+        with _opened(path) as picture:
+            if picture.mode not in PICTURE_MODES:
+                raise InvalidInput(f"{path} needs to be an RGB or a grey image, got mode {picture.mode}: convert it.")
+            kinds.setdefault((picture.mode, picture.size), path)
+        if len(kinds) > 1:
+            (one, one_path), (other, other_path) = kinds.items()
+            unlike = "size" if one[0] == other[0] else "kind, all grey or all RGB"
+            raise InvalidInput(
+                f"{folder} needs images of one {unlike}, found {one} in {one_path} and {other} in {other_path}: "
+                "convert them."
+            )
+    ((mode, (width, height)),) = kinds
+    size = len(paths) * width * height * PICTURE_MODES[mode]
+    if size > MOST_PICTURE_BYTES:
+        raise InvalidInput(
+            f"{folder} holds pictures of {size:,} bytes, and {MOST_PICTURE_BYTES:,} are held in memory at most: read "
+            "them with a torch Dataset of your own, from Python."
+        )
+
+
+def _decoded(paths: Sequence[Path]) -> UInt8[np.ndarray, "images height width *channels"]:
+    """Pictures of one size and kind."""
+    pixels = np.empty(0, dtype=np.uint8)
+    for number, path in enumerate(paths):
+        with _opened(path) as picture:
+            one = np.asarray(picture)
+        if number == 0:
+            pixels = np.empty((len(paths), *one.shape), dtype=np.uint8)
+        pixels[number] = one
+    return pixels
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a picture; decoding it fails in the same words."""
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(path, formats=["PNG"]) as picture:
-            if picture.mode != "RGB":
-                raise InvalidInput(f"{path} needs to be an RGB image, got mode {picture.mode}: convert it.")
-            return np.asarray(picture)
-    except (UnidentifiedImageError, OSError) as error:
-        raise InvalidInput(f"{path} needs to be a PNG file: {error}.") from error
+        with warnings.catch_warnings():
+            # A picture that would fill the memory is no picture.
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path, formats=PICTURE_FORMATS) as picture:
+                yield picture
+    except (UnidentifiedImageError, OSError, Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
+        raise InvalidInput(f"{path} needs to be a PNG or JPEG file: {error}.") from error

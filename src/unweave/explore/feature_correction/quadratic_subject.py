@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy  # its parts are loaded when first used
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.plan import Training
 from unweave.explore.feature_correction.samples import Samples
-from unweave.explore.feature_correction.subjects import Deadline, TrainedModel, Weights
+from unweave.explore.feature_correction.subjects import Deadline, Halfway, TrainedModel, Weights
 from unweave.networks.quadratic.densenet import forward
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring
@@ -42,6 +42,10 @@ class QuadraticSubject:
     steps: int
 
     def __post_init__(self) -> None:
+        if not isinstance(self.samples.train_inputs, np.ndarray):
+            raise InvalidInput(
+                "a quadratic network is solved on all rows at once: give four arrays in place of datasets."
+            )
         shape, outputs = self.samples.train_inputs.shape, self.samples.outputs
         if shape[1:] != (self.wiring.inputs,) or self.samples.is_classification or outputs != 1:
             raise InvalidInput(
@@ -67,8 +71,11 @@ class QuadraticSubject:
         """Small random feature maps."""
         return self._weights(self._student, self._start(seed))
 
-    def train(self, training: Training, source: Weights | None, deadline: Deadline) -> TrainedModel:
-        """Run one training."""
+    def train(
+        self, training: Training, source: Weights | None, deadline: Deadline, halfway: Halfway | None = None
+    ) -> TrainedModel:
+        """Run one training, which begins again if it was stopped: the solver does not tell its state."""
+        del halfway
         student = self._student.lower(FIRST_LEVEL + training.length - 1)
         vector = self._cut(student, self._start(training.start_seed))
         if source is not None:
@@ -111,14 +118,14 @@ class QuadraticSubject:
 
         # SciPy's stubs know only the names of built-in differences here.
         jacobian: Any = slopes
-        found = least_squares(residuals, vector[free], jac=jacobian, x_scale="jac", max_nfev=self.steps)
+        found = scipy.optimize.least_squares(residuals, vector[free], jac=jacobian, x_scale="jac", max_nfev=self.steps)
         # SciPy's 0 means that the steps were used up.
         return found.x, found.status > 0
 
     def _left_by(self, student: Student, vector: np.ndarray, training: Training) -> TrainedModel:
         held_out = (self.samples.test_inputs, self.samples.validation_inputs)
-        test, validation = (student.outputs(vector, points.astype(np.float64))[:, None] for points in held_out)
-        probes = self.samples.probes.astype(np.float64)
+        test, validation = (student.outputs(vector, _floats(points))[:, None] for points in held_out)
+        probes = _floats(self.samples.probes)
         _, features = forward(student.wiring, student.matrices(vector), probes, probes**2 - student.mean_squares)
         return TrainedModel(self._weights(student, vector), test, validation, features[training.depth - 1])
 
@@ -139,9 +146,14 @@ class QuadraticSubject:
 
     @cached_property
     def _points(self) -> np.ndarray:
-        return self.samples.train_inputs.astype(np.float64)
+        return _floats(self.samples.train_inputs)
 
     @cached_property
     def _student(self) -> Student:
         coefficients = tuple(np.ones(width) for width in self.wiring.widths)
         return Student(self.wiring, coefficients, np.mean(self._points**2, axis=0), has_affine=True)
+
+
+def _floats(inputs: Any) -> np.ndarray:
+    """Arrays, as was checked."""
+    return inputs.astype(np.float64)

@@ -3,17 +3,31 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.torch_extra import need_torch
 
 # Of the training rows, held out where a choice has to be made: test rows must not make it.
 VALIDATION_SHARE = 0.2
 # Rows whose features are compared before and after at most: enough for a thousand features, few enough to be stored.
 PROBE_ROWS = 4_096
 PARTS = ("x_train", "y_train", "x_test", "y_test")
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """Inputs of some rows, which are read batch by batch when they are needed."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def chosen(self, places: np.ndarray) -> "Rows":
+        """Some of them."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,17 +39,19 @@ class Samples:
         classes: number of classes; 0 for labels that are real numbers, which are then in units in which the training
             labels have mean 0 and variance 1.
         digest: of everything that was given, so that two sets of samples can be told apart.
+        batch: rows of a batch of the loader that was given; None without one.
     """
 
     train_rows: np.ndarray
-    train_inputs: np.ndarray
+    train_inputs: np.ndarray | Rows
     train_labels: np.ndarray
-    validation_inputs: np.ndarray
+    validation_inputs: np.ndarray | Rows
     validation_labels: np.ndarray
-    test_inputs: np.ndarray
+    test_inputs: np.ndarray | Rows
     test_labels: np.ndarray
     classes: int
     digest: str
+    batch: int | None = None
 
     @property
     def is_classification(self) -> bool:
@@ -48,9 +64,9 @@ class Samples:
         return self.classes if self.is_classification else self.train_labels.shape[1]
 
     @property
-    def probes(self) -> np.ndarray:
+    def probes(self) -> np.ndarray | Rows:
         """Held-out inputs at which features are compared."""
-        return self.test_inputs[:PROBE_ROWS]
+        return some_rows(self.test_inputs, np.arange(min(PROBE_ROWS, len(self.test_inputs))))
 
     def score(self, outputs: np.ndarray, labels: np.ndarray) -> float:
         """Accuracy, or the share of variance that is explained; NaN if an output is not finite."""
@@ -62,20 +78,76 @@ class Samples:
         return float(1 - np.mean((outputs - labels) ** 2) / np.mean((labels - labels.mean(axis=0)) ** 2))
 
 
+def some_rows(inputs: np.ndarray | Rows, places: np.ndarray) -> np.ndarray | Rows:
+    """Take rows of an array, or of what is read when it is needed."""
+    return inputs[places] if isinstance(inputs, np.ndarray) else inputs.chosen(places)
+
+
 def check_samples(data: Sequence[Any], *, has_validation: bool, random_state: int) -> Samples:
     """Check samples, and hold out validation rows if a choice is to be made.
 
     Args:
-        data: ``(x_train, y_train, x_test, y_test)``. Integer labels are classes 0, 1, ...; others are real numbers.
+        data: ``(x_train, y_train, x_test, y_test)``, or a torch dataset or loader to train on and one to test on.
+            Integer labels are classes 0, 1, ...; others are real numbers.
         has_validation: whether a share of the training rows is kept out of every training.
         random_state: which rows.
 
     Raises:
         InvalidInput: for shapes that do not fit, numbers that are not finite, or labels that are no classes.
+        MissingExtra: for datasets, without torch.
     """
-    if not isinstance(data, Sequence) or len(data) != len(PARTS):
-        came = len(data) if isinstance(data, Sequence) else type(data).__name__
-        raise InvalidInput(f"data needs four arrays, ({', '.join(PARTS)}), got {came}.")
+    if isinstance(data, Sequence) and len(data) == len(PARTS):
+        return split_samples(_checked_arrays(data), has_validation=has_validation, random_state=random_state)
+    if isinstance(data, Sequence) and len(data) == 2:
+        need_torch()
+        from unweave.explore.feature_correction.datasets import checked_datasets
+
+        return split_samples(checked_datasets(*data), has_validation=has_validation, random_state=random_state)
+    came = len(data) if isinstance(data, Sequence) else type(data).__name__
+    raise InvalidInput(
+        f"data needs four arrays, ({', '.join(PARTS)}), or two datasets or loaders of torch, (train, test), got {came}."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """Inputs that fit together, and their labels as they were given.
+
+    Args:
+        digest: of all of it.
+        batch: see `Samples`.
+    """
+
+    train_inputs: np.ndarray | Rows
+    train_labels: np.ndarray
+    test_inputs: np.ndarray | Rows
+    test_labels: np.ndarray
+    digest: str
+    batch: int | None = None
+
+
+def split_samples(given: CheckedRows, *, has_validation: bool, random_state: int) -> Samples:
+    """Check labels, and hold out validation rows; see `check_samples`.
+
+    Raises:
+        InvalidInput: for labels that are no classes, or do not vary.
+    """
+    y_train, y_test = given.train_labels, given.test_labels
+    classes = _classes(y_train, y_test)
+    if not classes:
+        y_train, y_test = _standardised(y_train, y_test)
+    order = np.random.default_rng(random_state).permutation(len(y_train))
+    held = round(VALIDATION_SHARE * len(order)) if has_validation else 0
+    # Kept in their order, so that training rows do not depend on how they were drawn.
+    fit, validation = np.sort(order[held:]), np.sort(order[:held])
+    train, held_out = (some_rows(given.train_inputs, rows) for rows in (fit, validation))
+    return Samples(
+        fit, train, y_train[fit], held_out, y_train[validation], given.test_inputs, y_test, classes, given.digest,
+        given.batch,
+    )  # fmt: skip
+
+
+def _checked_arrays(data: Sequence[Any]) -> CheckedRows:
     arrays = [_finite(part, name) for part, name in zip(data, PARTS, strict=True)]
     x_train, y_train, x_test, y_test = arrays
     for inputs, labels, name in ((x_train, y_train, "train"), (x_test, y_test, "test")):
@@ -85,20 +157,10 @@ def check_samples(data: Sequence[Any], *, has_validation: bool, random_state: in
             )
     if x_train.shape[1:] != x_test.shape[1:]:
         raise InvalidInput(f"rows of x_train and x_test need equal shapes: {x_train.shape[1:]}, {x_test.shape[1:]}.")
-    classes = _classes(y_train, y_test)
-    if not classes:
-        y_train, y_test = _standardised(y_train, y_test)
-    order = np.random.default_rng(random_state).permutation(len(x_train))
-    held = round(VALIDATION_SHARE * len(order)) if has_validation else 0
-    # Kept in their order, so that training rows do not depend on how they were drawn.
-    fit, validation = np.sort(order[held:]), np.sort(order[:held])
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.shape} {array.dtype}".encode() + np.ascontiguousarray(array).tobytes())
-    return Samples(
-        fit, x_train[fit], y_train[fit], x_train[validation], y_train[validation], x_test, y_test, classes,
-        digest.hexdigest(),
-    )  # fmt: skip
+    return CheckedRows(x_train, y_train, x_test, y_test, digest.hexdigest())
 
 
 def _finite(part: Any, name: str) -> np.ndarray:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy.optimize import linear_sum_assignment
 
 Filters = Float64[np.ndarray, "neurons _"]
 Features = Float64[np.ndarray, "points _"]
@@ -56,4 +56,4 @@ def _normalised(rows: Filters) -> Filters:
 
 def _matched(cosines: Float64[np.ndarray, "neurons neurons"]) -> np.ndarray:
     sizes = np.abs(cosines)
-    return sizes[linear_sum_assignment(sizes, maximize=True)]
+    return sizes[scipy.optimize.linear_sum_assignment(sizes, maximize=True)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy.stats import t as student_t
+import scipy  # its parts are loaded when first used
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +28,12 @@ class SeedRules:
         """Of Student's interval of a mean over seeds; NaN for fewer than two."""
         if seeds < 2:
             return float("nan")
-        return float(student_t.ppf((1 + self.confidence) / 2, seeds - 1)) * scatter / math.sqrt(seeds)
+        return float(scipy.stats.t.ppf((1 + self.confidence) / 2, seeds - 1)) * scatter / math.sqrt(seeds)
 
     def seeds_within(self, distance: float, scatter: float, seeds: int) -> int:
         """The least number, above that of the seeds so far, for an interval of less than this half width."""
         counts = np.arange(seeds + 1, self.most + 1)
-        widths = student_t.ppf((1 + self.confidence) / 2, counts - 1) * scatter / np.sqrt(counts)
+        widths = scipy.stats.t.ppf((1 + self.confidence) / 2, counts - 1) * scatter / np.sqrt(counts)
         enough = counts[widths < distance]
         return int(enough[0]) if len(enough) else self.most + 1
 

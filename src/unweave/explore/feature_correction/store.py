@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -15,12 +15,14 @@ from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.explore.configurations import check_same
 from unweave.explore.feature_correction.plan import Training
 from unweave.explore.feature_correction.records import Record
-from unweave.explore.feature_correction.subjects import TrainedModel
+from unweave.explore.feature_correction.subjects import Halfway, TrainedModel
 from unweave.folders import names_in, read_file, write_files
 from unweave.networks.tensor_files import read_tensors
 from unweave.seals import UNSEALED, seal_tensors
 
 CONFIGURATION, TRAININGS = "configuration.json", "trainings"
+# How files of trainings that are not done end.
+HALFWAY = "halfway.safetensors"
 # Kept beside weights.
 KEPT_BESIDE = ("test_outputs", "validation_outputs", "features")
 # Between the names of units and arrays; names of torch have only dots.
@@ -41,6 +43,10 @@ class Store(Protocol):
 
     def keep(self, training: Training, record: Record, trained: TrainedModel, *, is_needed: bool) -> None:
         """Keep a training; what it has left only if later ones need it."""
+        ...
+
+    def halfway(self, training: Training) -> Halfway | None:
+        """Where a training under way keeps its state, if it may."""
         ...
 
 
@@ -64,6 +70,39 @@ class MemoryStore:
         self._records[training.name] = record
         if is_needed:
             self._trained[training.name] = trained
+
+    def part(self, trainings: Iterable[Training]) -> "MemoryStore":
+        """A store with what some trainings have left, and nothing else."""
+        return MemoryStore(_trained={each.name: self._trained[each.name] for each in trainings})
+
+    def halfway(self, training: Training) -> None:
+        """Nowhere: who stops loses what was in memory."""
+        del training
+
+
+@dataclass(frozen=True)
+class HalfwayFile:
+    """The state of a training under way, in a file that is whole or absent."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def read(self) -> bytes | None:
+        """What was kept last, if anything was.
+
+        Raises:
+            UnreadableFile: if the disk does not give it.
+        """
+        try:
+            return read_file(self.path) if self.path.exists() else None
+        except OSError as error:
+            raise UnreadableFile(f"{self.path} can't be read: {error}: remove it.") from error
+
+    def keep(self, state: bytes) -> None:
+        """Keep this in place of what was kept before."""
+        write_files(self.path.parent, {self.path.name: state})
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +178,11 @@ class FolderStore:
             arrays |= dict(zip(KEPT_BESIDE, others, strict=True))
             contents[self._path(training, "safetensors").name] = seal_tensors(save(arrays, UNSEALED))
         contents[self._path(training, "json").name] = record.as_json() + "\n"
-        write_files(self.folder / TRAININGS, contents)
+        write_files(self.folder / TRAININGS, contents, removed=[self._path(training, HALFWAY).name])
+
+    def halfway(self, training: Training) -> HalfwayFile:
+        """Where a training under way keeps its state, until it is done."""
+        return HalfwayFile(self._path(training, HALFWAY))
 
     def _path(self, training: Training, ending: str) -> Path:
         key = hashlib.sha256(f"{self.digest} {training.name}".encode()).hexdigest()[:16]

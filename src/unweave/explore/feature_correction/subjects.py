@@ -43,6 +43,19 @@ class Deadline:
             raise OutOfTime
 
 
+@runtime_checkable
+class Halfway(Protocol):
+    """Keeps the state of one training that is under way, so that it goes on after a stop."""
+
+    def read(self) -> bytes | None:
+        """What was kept last, if anything was."""
+        ...
+
+    def keep(self, state: bytes) -> None:
+        """Keep this in place of what was kept before."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
     """What one training leaves.
@@ -83,13 +96,17 @@ class Subject(Protocol):
         """The random weights that a seed starts from."""
         ...
 
-    def train(self, training: Training, source: Weights | None, deadline: Deadline) -> TrainedModel:
+    def train(
+        self, training: Training, source: Weights | None, deadline: Deadline, halfway: Halfway | None = None
+    ) -> TrainedModel:
         """Run one training.
 
         Args:
             training: what is frozen, copied and pulled.
             source: weights of the training that it builds on.
             deadline: looked at between batches.
+            halfway: where the training goes on if it was stopped, and keeps its state from time to time; what can't
+                be stopped in between begins again.
 
         Raises:
             OutOfTime: if the time is over.

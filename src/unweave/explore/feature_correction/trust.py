@@ -12,20 +12,28 @@ import numpy as np
 from unweave.explore.feature_correction.samples import Samples
 from unweave.explore.feature_correction.statistics import Conclusion, Need, Scores, conclude
 
+# Learning rate in the last part of a training, relative to the largest one, below which little progress does not tell
+# that the training has converged: the schedule may have ended it. Chosen: a cosine leaves 0.03, a line 0.1.
+LEAST_LATE_RATE = 0.25
 
-def late_progress(losses: Sequence[float], *, parts: int = 5) -> float | None:
+
+def late_progress(losses: Sequence[float], *, rates: Sequence[float] = (), parts: int = 5) -> float | None:
     """Share of the decrease of the loss that came in the last part of the epochs, by default the last fifth.
 
     Args:
         losses: of the first batch, and of every epoch.
+        rates: learning rate of every epoch, of a schedule that may end the training by itself.
         parts: into which the epochs are divided. Chosen: more leave few epochs to average over, fewer call a training
             late that has long slowed down.
 
     Returns:
-        None for fewer than two epochs; 1 if the loss did not decrease.
+        None for fewer than two epochs, and if steps became so small that their progress tells nothing; 1 if the loss
+        did not decrease.
     """
     epochs = losses[1:]
     late = max(1, len(epochs) // parts)
+    if len(rates) and float(np.mean(rates[-late:])) < LEAST_LATE_RATE * max(rates):
+        return None
     if len(epochs) < 2 * late or not np.all(np.isfinite(losses)):
         return None
     end, before = float(np.mean(epochs[-late:])), float(np.mean(epochs[-2 * late : -late]))

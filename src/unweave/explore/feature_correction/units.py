@@ -1,4 +1,4 @@
-"""The units of a torch model: which there are, what belongs to each, and a model cut off above one of them.
+"""The units of a torch model: which there are, and what belongs to each.
 
 A module that is no part of a unit but holds weights or running averages, such as a norm that stands beside its
 convolution, belongs to the unit that ran before it; what runs before the first unit belongs to the first one. The order
@@ -6,8 +6,6 @@ is the one in which the model runs its modules, not the one in which they are wr
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +13,19 @@ import torch
 from torch import nn
 
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.channels import Channels, channels_after, pooled
+from unweave.explore.feature_correction.beside_units import owners_beside
+from unweave.explore.feature_correction.channels import Channels, axis_of_rows, channels_after
+from unweave.explore.feature_correction.cuts import body_of, cuts_itself, in_evaluation
 from unweave.explore.feature_correction.subjects import Weights
 
 # Modules whose weights scale features by themselves, whatever axes they have.
 NORMS = (
     nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d,
 )  # fmt: skip
-# Containers that only hold what runs one after the other.
-CONTAINERS = (nn.Sequential, nn.ModuleList)
+# Containers that only hold what runs one after the other, those of transformers with norms and positions beside it.
+CONTAINERS = (nn.Sequential, nn.ModuleList, nn.TransformerEncoder, nn.TransformerDecoder)
+# The same of torchvision, which need not be installed.
+NAMED_CONTAINERS = ("torchvision.models.vision_transformer.Encoder",)
 
 
 @dataclass(frozen=True)
@@ -35,97 +37,14 @@ class UnitLayout:
         members: per unit the names of its modules that hold weights or running averages, or have no parts.
         filters: per unit the paths of its weights of neurons, see `is_filter`.
         channels: per unit the axis of its features, in what reaches the next one.
+        beside: per unit the paths of parameters that no module of its own holds, such as class tokens and positions.
     """
 
     names: tuple[str, ...]
     members: dict[str, tuple[str, ...]]
     filters: dict[str, tuple[str, ...]]
     channels: dict[str, Channels | None]
-
-
-class Reached(Exception):
-    """Carries what reaches a unit out of the forward pass; never leaves the package."""
-
-    def __init__(self, value: torch.Tensor) -> None:
-        super().__init__()
-        self.value = value
-
-
-class CutModel(nn.Module):
-    """The units of a model up to a depth, with average pooling over all places and a new linear head.
-
-    Args:
-        body: the model; its forward pass ends where the next unit would begin.
-        next_unit: name of the unit above the cut.
-        example: a few inputs, from which the number of features is learnt.
-        outputs: columns of the head.
-        channels: axis of the features that reach the next unit.
-    """
-
-    def __init__(
-        self, body: nn.Module, next_unit: str, example: torch.Tensor, outputs: int, channels: Channels | None = None
-    ) -> None:
-        super().__init__()
-        self.body, self.channels = body, channels
-        dict(body.named_modules())[next_unit].register_forward_pre_hook(_stop)
-        # In evaluation mode: looking must neither move running averages nor draw for dropout.
-        with in_evaluation(body), torch.no_grad():
-            features = self.pooled(example).shape[1]
-        self.head = nn.Linear(features, outputs).to(example.device, example.dtype)
-
-    def pooled(self, inputs: torch.Tensor) -> torch.Tensor:
-        """What would reach the next unit, averaged over all places."""
-        return pooled(reached(self.body, inputs), self.channels)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Answers of the new head."""
-        return self.head(self.pooled(inputs))
-
-
-@contextmanager
-def in_evaluation(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode for a while; every module is then left in the mode in which it was."""
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, is_training in modes.items():
-            module.training = is_training
-
-
-def reached(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-    """What arrives at the unit whose hook ends the forward pass."""
-    try:
-        model(inputs)
-    except Reached as stop:
-        return stop.value
-    raise InvalidInput("the model did not run the unit above the cut for these inputs: every unit has to run always.")
-
-
-def _stop(_: nn.Module, inputs: tuple[Any, ...]) -> None:
-    given = inputs[0] if inputs else None
-    raise Reached(_require_rows(given, "is given as first positional argument to the unit above"))
-
-
-def stop_after(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
-    """A forward hook that ends the pass with the output of its unit."""
-    raise Reached(_require_rows(output, "leaves the unit"))
-
-
-def _require_rows(value: Any, where: str) -> torch.Tensor:
-    if not isinstance(value, torch.Tensor) or value.ndim < 2:
-        came = "nothing" if value is None else type(value).__name__
-        came = f"shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else came
-        raise InvalidInput(
-            f"a cut needs one tensor of a row per input, but {came} {where}: write a method `truncated(depth)`."
-        )
-    return value
-
-
-def stop_before(model: nn.Module, unit: str) -> Any:
-    """End every forward pass where a unit would begin; the handle returned takes that back."""
-    return dict(model.named_modules())[unit].register_forward_pre_hook(_stop)
+    beside: dict[str, tuple[str, ...]]
 
 
 def find_units(model: nn.Module) -> tuple[str, ...]:
@@ -151,9 +70,14 @@ def _weighted(module: nn.Module, prefix: str) -> list[str]:
     for name, child in module.named_children():
         if not _filters_inside(child):
             continue
-        inside = _weighted(child, f"{prefix}{name}.") if isinstance(child, CONTAINERS) else []
+        inside = _weighted(child, f"{prefix}{name}.") if _is_container(child) else []
         names.extend(inside or [f"{prefix}{name}"])
     return names
+
+
+def _is_container(module: nn.Module) -> bool:
+    named = f"{type(module).__module__}.{type(module).__qualname__}"
+    return isinstance(module, CONTAINERS) or named in NAMED_CONTAINERS
 
 
 def lay_out(model: nn.Module, units: Sequence[str], example: torch.Tensor) -> UnitLayout:
@@ -176,14 +100,60 @@ def lay_out(model: nn.Module, units: Sequence[str], example: torch.Tensor) -> Un
     ran = tuple(name for name in order if name in units)
     if ran != units:
         raise InvalidInput(f"units need to run once each, in their order {units}, but the model runs {ran}.")
-    _check_owners(dict(model.named_modules(remove_duplicate=False)), units, order)
+    beside = _beside(model, units, example)
+    _check_owners(dict(model.named_modules(remove_duplicate=False)), units, order, beside)
     members = _members(modules, units, order)
     filters = {unit: tuple(path for path, _ in _filters(modules, members[unit])) for unit in units}
     ends = [*(order.index(unit) for unit in units[1:]), _start_of_head(modules, units, order)]
     channels = {
-        unit: channels_after(modules[name] for name in order[:end]) for unit, end in zip(units, ends, strict=True)
+        # What holds units ran before them, and has not put out anything.
+        unit: channels_after(modules[name] for name in order[:end] if not _holds_a_unit(name, units))
+        for unit, end in zip(units, ends, strict=True)
     }
-    return UnitLayout(units, members, filters, channels)
+    for unit, rows in zip(units, _axes_of_rows(model, units[1:], example), strict=False):
+        told = channels[unit]
+        channels[unit] = told if told is None or rows is None else told._replace(rows=rows)
+    owned = {unit: tuple(path for path, owner in beside.items() if owner == unit) for unit in units}
+    return UnitLayout(units, members, filters, channels, owned)
+
+
+def _beside(model: nn.Module, units: tuple[str, ...], example: torch.Tensor) -> dict[str, str | None]:
+    """Owners of parameters of the model itself, or of a container of units."""
+    beside = {
+        f"{name}.{own}" if name else own: weight
+        for name, module in model.named_modules()
+        if _holds_a_unit(name, units)
+        for own, weight in module.named_parameters(recurse=False)
+    }
+    with in_evaluation(model):
+        return owners_beside(model, units, example, beside)
+
+
+def _axes_of_rows(model: nn.Module, units: tuple[str, ...], example: torch.Tensor) -> list[int | None]:
+    """Which axis of what reaches these units holds its rows, as far as that is one tensor."""
+    shapes: list[tuple[int, ...]] = []
+
+    def note(_: nn.Module, given: tuple[Any, ...]) -> None:
+        shapes.append(tuple(given[0].shape) if given and isinstance(given[0], torch.Tensor) else ())
+
+    modules = dict(model.named_modules())
+    handles = [modules[unit].register_forward_pre_hook(note) for unit in units]
+    try:
+        with in_evaluation(model), torch.no_grad():
+            for rows in (example, torch.cat([example, example[:1]])):
+                model(rows)
+    finally:
+        for handle in handles:
+            handle.remove()
+    few, more = shapes[: len(units)], shapes[len(units) :]
+    axes = [axis_of_rows(*pair, rows=len(example)) for pair in zip(few, more, strict=True)]
+    for unit, axis, shape in zip(units, axes, few, strict=True):
+        if axis is None and shape and not cuts_itself(model):
+            raise InvalidInput(
+                f"a cut needs one tensor with an axis of rows, but what reaches {unit!r} has shape {shape} for "
+                f"{len(example)} rows: name units between which rows are kept apart."
+            )
+    return axes
 
 
 def _order_of_run(model: nn.Module, example: torch.Tensor) -> list[str]:
@@ -236,18 +206,18 @@ def _time_of_run(name: str, modules: dict[str, nn.Module], units: tuple[str, ...
     return None if _holds_a_unit(above, units) else _time_of_run(above, modules, units, order)
 
 
-def _check_owners(modules: dict[str, nn.Module], units: tuple[str, ...], order: list[str]) -> None:
+def _check_owners(
+    modules: dict[str, nn.Module], units: tuple[str, ...], order: list[str], beside: dict[str, str | None]
+) -> None:
     """Refuse parameters of which it can't be told to which unit they belong, before they train where they must not."""
     owners: dict[int, str] = {}
     for name, module in modules.items():
         unit = next((unit for unit in units if _is_inside(name, unit)), "the rest")
         for own, weight in module.named_parameters(recurse=False, remove_duplicate=False):
             path = f"{name}.{own}" if name else own
-            if _holds_a_unit(name, units):
-                raise InvalidInput(
-                    f"parameter {path!r} stands beside units and belongs to none: put it into a submodule that runs."
-                )
-            if unit == "the rest" and _time_of_run(name, modules, units, order) is None:
+            if path in beside:
+                unit = beside[path] or "the rest"
+            elif unit == "the rest" and _time_of_run(name, modules, units, order) is None:
                 raise InvalidInput(
                     f"module {name!r} has parameters and does not run: call it, or remove it, as nobody can tell to "
                     "which unit it belongs."
@@ -282,11 +252,6 @@ def _own_state(module: nn.Module) -> dict[str, torch.Tensor]:
     return {name: value for name, value in named if value is not None}
 
 
-def body_of(model: nn.Module) -> nn.Module:
-    """The module in which names of units are looked up."""
-    return model.body if isinstance(model, CutModel) else model
-
-
 def read_units(model: nn.Module, layout: UnitLayout, depth: int) -> Weights:
     """Copies of everything that the first units hold."""
     modules = dict(body_of(model).named_modules())
@@ -297,8 +262,13 @@ def read_units(model: nn.Module, layout: UnitLayout, depth: int) -> Weights:
             if name in modules
             for own, value in _own_state(modules[name]).items()
         }
+        | {path: _beside_at(model, path).detach().cpu().numpy().copy() for path in layout.beside[unit]}
         for unit in layout.names[:depth]
     }
+
+
+def _beside_at(model: nn.Module, path: str) -> torch.Tensor:
+    return body_of(model).get_parameter(path)
 
 
 def write_units(model: nn.Module, weights: Weights, units: Sequence[str]) -> None:
@@ -316,6 +286,8 @@ def freeze(model: nn.Module, layout: UnitLayout, depth: int) -> None:
     """Stop the first units from changing: no gradients, and norms and dropout as in evaluation, come what may."""
     modules = dict(body_of(model).named_modules())
     for unit in layout.names[:depth]:
+        for path in layout.beside[unit]:
+            _beside_at(model, path).requires_grad_(False)
         for name in layout.members[unit]:
             if name in modules:
                 for weight in modules[name].parameters(recurse=False):
@@ -365,25 +337,3 @@ def _filters(modules: dict[str, nn.Module], names: Sequence[str]) -> Iterator[tu
 def _filters_inside(module: nn.Module) -> bool:
     inside = dict(module.named_modules())
     return any(True for _ in _filters(inside, tuple(inside)))
-
-
-def rebuilt(model: nn.Module, seed: int) -> nn.Module:
-    """A copy with new random weights, by the `reset_parameters` of all its modules.
-
-    Raises:
-        InvalidInput: if a module holds parameters that it can't reset.
-    """
-    copy = deepcopy(model)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        # A module may draw what its parts hold in its own way: it has the last word.
-        for name, module in reversed(tuple(copy.named_modules())):
-            reset = getattr(module, "reset_parameters", None)
-            if callable(reset):
-                reset()
-            elif any(True for _ in module.parameters(recurse=False)):
-                raise InvalidInput(
-                    f"every seed needs new random weights, but module {name or type(module).__name__!r} has no "
-                    "reset_parameters: give a function of the seed that builds the model instead."
-                )
-    return copy

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from unweave._kernels import landscape as kernel
+from unweave import _kernels  # its parts are loaded when first used
 from unweave.activations import Activation
 from unweave.exceptions import InvalidInput
 from unweave.explore.landscape.logistic import wilson_interval
@@ -27,10 +27,10 @@ class NewtonSearch:
 
     steps: int = 300
 
-    def __call__(self, runs: kernel.Runs, design: "LandscapeDesign") -> kernel.Trained:
+    def __call__(self, runs: "_kernels.landscape.Runs", design: "LandscapeDesign") -> "_kernels.landscape.Trained":
         """Train all runs."""
         loss_tol = design.decided_share * design.loss_tol
-        return kernel.levenberg_marquardt(
+        return _kernels.landscape.levenberg_marquardt(
             runs, design.activation, steps=self.steps, loss_tol=loss_tol, trains_outputs=design.trains_outputs
         )
 
@@ -49,10 +49,10 @@ class GradientSearch:
     handover: float = 1e-5
     polish: int = 300
 
-    def __call__(self, runs: kernel.Runs, design: "LandscapeDesign") -> kernel.Trained:
+    def __call__(self, runs: "_kernels.landscape.Runs", design: "LandscapeDesign") -> "_kernels.landscape.Trained":
         """Train all runs."""
         loss_tol = self.handover if self.polish else design.decided_share * design.loss_tol
-        found = kernel.descend(
+        found = _kernels.landscape.descend(
             runs, design.activation, steps=self.steps, loss_tol=loss_tol, trains_outputs=design.trains_outputs
         )
         if not self.polish:
@@ -84,7 +84,7 @@ class LandscapeDesign:
             chance; chosen: near a global minimum three digits more are a few steps.
     """
 
-    activation: Activation | kernel.Function
+    activation: "Activation | _kernels.landscape.Function"
     samples: int = 100
     planted: int = 10
     starts: int = 10
@@ -101,19 +101,19 @@ class LandscapeDesign:
                 f"{self.samples}, {self.planted} and {self.starts}."
             )
 
-    def runs(self, *, neurons: int, inputs: int, rng: np.random.Generator) -> kernel.Runs:
+    def runs(self, *, neurons: int, inputs: int, rng: np.random.Generator) -> "_kernels.landscape.Runs":
         """Samples and starts of all runs, those of a planted network in a row."""
         shape = (self.planted, neurons, inputs)
         points = rng.standard_normal((self.planted, self.samples, inputs))
         teachers = rng.standard_normal(shape) / np.sqrt(inputs)
         labels = rng.standard_normal((self.planted, self.samples))
         if not self.has_random_labels:
-            labels = kernel.answers(np.ones(shape[:2]), teachers, points, self.activation)
+            labels = _kernels.landscape.answers(np.ones(shape[:2]), teachers, points, self.activation)
         rows = np.repeat(np.arange(self.planted), self.starts)
         signs = rng.choice([-1.0, 1.0], (len(rows), neurons))
         heights = np.ones_like(signs) if self.starts_at_ones else signs
         weights = rng.standard_normal((len(rows), neurons, inputs)) / np.sqrt(inputs)
-        return kernel.Runs(heights, weights, points[rows], labels[rows])
+        return _kernels.landscape.Runs(heights, weights, points[rows], labels[rows])
 
 
 @dataclass(frozen=True, eq=False)

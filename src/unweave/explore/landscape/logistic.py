@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy import optimize, special, stats
 
 from unweave.exceptions import InvalidInput
 
@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 
 def wilson_interval(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Enclose the chance behind a count of successes: Wilson's interval, which is not empty at none and at all."""
-    found = stats.binomtest(successes, trials).proportion_ci(confidence, method="wilson")
+    found = scipy.stats.binomtest(successes, trials).proportion_ci(confidence, method="wilson")
     return float(found.low), float(found.high)
 
 
@@ -36,7 +36,7 @@ class LogisticFit:
 
     def __call__(self, sizes: np.ndarray) -> np.ndarray:
         """Probabilities."""
-        return special.expit(self.slope * (np.asarray(sizes, dtype=np.float64) - self.crossing))
+        return scipy.special.expit(self.slope * (np.asarray(sizes, dtype=np.float64) - self.crossing))
 
 
 def fit_logistic(
@@ -74,11 +74,11 @@ def fit_logistic(
     def unlikelihood(coefficients: np.ndarray) -> tuple[float, np.ndarray]:
         logits = coefficients[0] + coefficients[1] * u
         value = trials * np.sum(np.logaddexp(0.0, logits)) - successes @ logits
-        difference = trials * special.expit(logits) - successes
+        difference = trials * scipy.special.expit(logits) - successes
         slope = np.array([np.sum(difference), difference @ u + slope_penalty * coefficients[1]])
         return float(value + 0.5 * slope_penalty * coefficients[1] ** 2), slope
 
-    found = optimize.minimize(unlikelihood, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-8}).x
+    found = scipy.optimize.minimize(unlikelihood, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-8}).x
     if abs(found[1]) < flat:
         return LogisticFit(np.nan, np.nan, np.nan, False)
     crossing = middle - spacing * found[0] / found[1]
@@ -102,7 +102,7 @@ def _certainty(
     is_step = not np.any(is_open) and len(np.flatnonzero(np.diff(successes[order]))) == 1
     if is_step:
         return np.nan, True
-    chances = special.expit(found[0] + found[1] * u)
+    chances = scipy.special.expit(found[0] + found[1] * u)
     information = trials * chances * (1.0 - chances)
     matrix = np.array([[np.sum(information), information @ u], [information @ u, information @ u**2 + slope_penalty]])
     direction = np.array([-1.0, found[0] / found[1]]) * spacing / found[1]

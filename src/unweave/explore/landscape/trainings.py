@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from unweave._kernels import landscape as kernel
+from unweave import _kernels  # its parts are loaded when first used
 from unweave.explore.landscape.experiment import LandscapeDesign
 from unweave.explore.landscape.kept_sizes import KeptSizes, run_sizes
 from unweave.jobs import Workers
@@ -51,10 +51,10 @@ def training_curves(
 ) -> TrainingCurves:
     """Follow gradient descent of all runs of one size until `error_tol` or `steps`."""
     runs = design.runs(neurons=neurons, inputs=inputs, rng=np.random.default_rng([seed, neurons, inputs]))
-    found = kernel.descend(
+    found = _kernels.landscape.descend(
         runs, design.activation, steps=steps, loss_tol=error_tol**2, trains_outputs=design.trains_outputs
     )
-    times = np.minimum(kernel.DESCENT_STEPS_PER_CALL * np.arange(found.history.shape[1]), steps)
+    times = np.minimum(_kernels.landscape.DESCENT_STEPS_PER_CALL * np.arange(found.history.shape[1]), steps)
     return TrainingCurves(neurons, inputs, times, np.sqrt(found.history))
 
 

@@ -10,10 +10,11 @@ from jaxtyping import Float64, Int
 
 from unweave.arrays import PerPoint, Points, as_float64
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import NetworkEstimator, Stages
+from unweave.learn.base import NetworkEstimator
 from unweave.learn.hierarchical.certificate import HierarchicalCertificate, HierarchicalEvidence, diagnostics_of
 from unweave.learn.hierarchical.decay import DecayChoice
 from unweave.learn.hierarchical.joint_fit import HierarchicalFit, JointLevenbergMarquardt, Loss
+from unweave.learn.stages import Stages
 from unweave.learn.weighed import WeighedSamples
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.student import Student

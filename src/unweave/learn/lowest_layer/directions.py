@@ -11,8 +11,8 @@ holds one unit at a time. At the directions themselves it does so for orthonorma
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy.optimize import root_scalar
 from scipy.special import log_ndtr
 
 from unweave.activations import Activation
@@ -285,4 +285,8 @@ def _threshold_of_truncation(ratio: float, rules: ThresholdRules) -> float:
     low, high = -rules.largest, rules.largest
     if excess(low) >= 0:
         return low
-    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=rules.root_tol).root)
+    return (
+        high
+        if excess(high) <= 0
+        else float(scipy.optimize.root_scalar(excess, bracket=(low, high), xtol=rules.root_tol).root)
+    )

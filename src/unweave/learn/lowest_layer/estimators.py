@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import Labels, NetworkRegressor, Stages, check_neurons, check_sizes, seed_of
+from unweave.learn.base import Labels, NetworkRegressor, check_neurons, check_sizes, seed_of
 from unweave.learn.classes import NetworkClassifier, result_of_classes
 from unweave.learn.lowest_layer.evidence import LowestLayerEvidence
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
@@ -23,6 +23,7 @@ from unweave.learn.lowest_layer.upper import (
     fit_polynomial,
     fit_table,
 )
+from unweave.learn.stages import Stages
 from unweave.learn.weighed import WeighedSamples
 from unweave.result import Outcome
 

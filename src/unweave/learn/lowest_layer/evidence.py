@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Float64
-from scipy import stats
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points, Vector
-from unweave.learn.base import SampleRules
 from unweave.learn.lowest_layer.layer import largest_missing, upper_count
+from unweave.learn.lowest_layer.sample_rules import SampleRules
 from unweave.result import Diagnostic, at_least, at_most
 
 Thresholds = PerNeuron
@@ -218,7 +218,7 @@ class LowestLayerEvidence:
         """
         components = max(inputs - 1, 1)
         chance = 1.0 - (1.0 - self.least_squares_confidence) / max(len(errors), 1)
-        return np.sqrt(stats.chi2.ppf(chance, components) / components) * errors
+        return np.sqrt(scipy.stats.chi2.ppf(chance, components) / components) * errors
 
     def duplicate_check(self, directions: Atoms, angles: PerNeuron) -> Diagnostic:
         """Check whether two directions are nearer to each other than their errors allow."""
@@ -355,7 +355,7 @@ def structure_chance(points: Points, values: PerPoint, *, farthest: float = 3.0)
     left = values - features @ np.linalg.lstsq(features, values, rcond=None)[0]
     total, rest = float(np.sum((values - values.mean()) ** 2)), float(left @ left)
     statistic = (total - rest) / (unknowns - 1) / max(rest / (count - unknowns), np.finfo(float).tiny)
-    return float(stats.f.sf(statistic, unknowns - 1, count - unknowns))
+    return float(scipy.stats.f.sf(statistic, unknowns - 1, count - unknowns))
 
 
 def _far_chance(is_wrong: PointMask, *, far: PointMask, near: PointMask) -> float:
@@ -365,7 +365,7 @@ def _far_chance(is_wrong: PointMask, *, far: PointMask, near: PointMask) -> floa
     """
     seen, wrong = far | near, int(np.count_nonzero(is_wrong & far))
     counts = [int(np.count_nonzero(each)) for each in (seen, seen & is_wrong, far)]
-    return float(stats.hypergeom.sf(wrong - 1, *counts))
+    return float(scipy.stats.hypergeom.sf(wrong - 1, *counts))
 
 
 def _excess_outside(is_wrong: PointMask, *, deep: PointMask, outside: PointMask, noise: float) -> tuple[float, float]:

@@ -8,7 +8,6 @@ import numpy as np
 from unweave.activations import Activation
 from unweave.arrays import PerNeuron, Points
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import Stages
 from unweave.learn.lowest_layer.directions import OrientedUnits
 from unweave.learn.lowest_layer.evidence import FaceEvidence, LowestLayerEvidence, structure_chance
 from unweave.learn.lowest_layer.labels import LABEL_RULES, Labels, ReadLabels, read_labels
@@ -17,6 +16,7 @@ from unweave.learn.lowest_layer.local_relu import RegressedUnits, exact_residual
 from unweave.learn.lowest_layer.polish import POLISH_RULES, Polished, angles_farther_out, polish
 from unweave.learn.lowest_layer.starts import START_RULES, LayerStart, moment_start, quiet_start
 from unweave.learn.lowest_layer.units import monic_coefficients
+from unweave.learn.stages import Stages
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict, at_least, at_most
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for

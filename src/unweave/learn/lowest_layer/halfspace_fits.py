@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 from scipy import sparse
-from scipy.optimize import linprog, minimize
 from scipy.special import expit, logit
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points, Vector
@@ -123,7 +123,7 @@ def fit_soft_union(
     weights = np.ones(len(points)) if weights is None else weights
     objective = _objective(points, is_active, weights / weights.sum(), float(weights.sum()), slopes.shape, rules)
     start = np.concatenate([slopes.ravel(), offsets, [] if flips is None else logit(2 * np.array(flips))])
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": rules.steps}).x
+    found = scipy.optimize.minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": rules.steps}).x
     v, b, tail = np.split(found, [slopes.size, slopes.size + len(offsets)])
     fitted = (0.0, 0.0) if flips is None else (0.5 * float(expit(tail[0])), 0.5 * float(expit(tail[1])))
     union = SoftUnion(v.reshape(slopes.shape), b, 0.0, fitted, rules.corner)
@@ -216,7 +216,7 @@ def separating_face(points: Points, is_above: PointMask, direction: Vector, thre
     # Unknowns: change of the direction within its orthogonal complement, change of the threshold, margin, slacks.
     tangent = np.linalg.qr(np.column_stack([direction, np.eye(inputs)]))[0][:, 1:]
     known = np.column_stack([-signs[:, None] * (points @ tangent), signs, np.ones(count)])
-    programme = linprog(
+    programme = scipy.optimize.linprog(
         np.concatenate([np.zeros(inputs), [-1.0], np.ones(count)]),
         A_ub=sparse.hstack([sparse.csr_array(known), -sparse.eye_array(count)], format="csr"),
         b_ub=signs * arguments / scale,

@@ -14,7 +14,6 @@ from jaxtyping import Bool, Float64
 from unweave.activations import STEP
 from unweave.arrays import PerNeuron, PerPoint, PointMask, Points
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import Stages
 from unweave.learn.lowest_layer.directions import OrientedUnits
 from unweave.learn.lowest_layer.evidence import FaceEvidence, LowestLayerEvidence, Slices
 from unweave.learn.lowest_layer.halfspace_fits import FacePolish
@@ -27,6 +26,7 @@ from unweave.learn.lowest_layer.layer import (
 )
 from unweave.learn.lowest_layer.starts import LayerStartRules, quiet_start
 from unweave.learn.lowest_layer.union_fits import UnionRules, fit_either_union
+from unweave.learn.stages import Stages
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict, at_most
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for

@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy import stats
-from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from unweave.activations import Activation
@@ -211,7 +210,7 @@ def calibrate(
 
     share = np.clip(np.average((depths >= 0) != is_active, weights=weights) if len(depths) else 0.5, 0.01, 0.4)
     starts = [np.array([logit(share / rules.largest_wrong)] * 2 + [np.log(each)]) for each in rules.steepness]
-    fits = [minimize(loss, start, method="L-BFGS-B") for start in starts]
+    fits = [scipy.optimize.minimize(loss, start, method="L-BFGS-B") for start in starts]
     return model(min(fits, key=lambda fit: float(fit.fun)).x)
 
 
@@ -252,7 +251,7 @@ def worst_of(certificates: Sequence[LowestLayerCertificate]) -> LowestLayerCerti
 
 def upper_count(count: int, *, confidence: float) -> float:
     """Compute the upper limit of the mean of a Poisson count."""
-    return float(stats.chi2.ppf(confidence, 2 * (count + 1)) / 2)
+    return float(scipy.stats.chi2.ppf(confidence, 2 * (count + 1)) / 2)
 
 
 def largest_missing(

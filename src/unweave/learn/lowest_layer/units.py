@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from math import factorial, sqrt
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy.optimize import root_scalar
 
 from unweave.activations import RELU, SIGMOID, STEP, Activation
 from unweave.exceptions import InvalidInput, entry_named
@@ -87,4 +87,8 @@ def threshold_of_ratio(unit: Activation, ratio: float, *, rules: ThresholdRules 
     low, high = rules.smallest_sigmoid, rules.largest_sigmoid
     if excess(low) >= 0:
         return low
-    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=rules.root_tol).root)
+    return (
+        high
+        if excess(high) <= 0
+        else float(scipy.optimize.root_scalar(excess, bracket=(low, high), xtol=rules.root_tol).root)
+    )

@@ -10,62 +10,23 @@ import scipy.linalg
 from unweave.activations import Activation, activation_named
 from unweave.arrays import root_mean_square
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_room, check_sizes, seed_of
-from unweave.learn.overparameterized.certificates import certify_local_convergence, certify_zero_error
+from unweave.learn.base import NetworkRegressor, check_neurons, check_room, check_sizes, seed_of
+from unweave.learn.overparameterized.certificates import (
+    TrainingCertificate,
+    certify_local_convergence,
+    certify_zero_error,
+)
 from unweave.learn.overparameterized.conditions import RULES, network_conditions, sample_conditions
 from unweave.learn.overparameterized.descent import GradientDescent
 from unweave.learn.overparameterized.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
 from unweave.learn.overparameterized.newton import GramLevenbergMarquardt, TrainingFit
 from unweave.learn.overparameterized.ridge import RidgeChoice, with_ridge
+from unweave.learn.stages import Stages
 from unweave.learn.weighed import WeighedSamples
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 
 Solver = Callable[[TrainingPoint], TrainingFit]
-
-
-@dataclass(frozen=True)
-class TrainingCertificate:
-    """What may be claimed about a trained network.
-
-    Args:
-        loss: half the mean squared residual, in the units of the labels.
-        largest_residual: in absolute value.
-        largest_ratio: of a residual to the rounding error of its answer; at most 1 is noise.
-        is_global_minimum: whether every residual is noise, so that no network fits better.
-        is_locally_unique: whether no network nearby has the same answers to these samples.
-        smallest_singular_value: of the Jacobian of the answers where training ended, in the units it was trained in.
-        largest_singular_value: of the same.
-        is_convergence_certified: whether it was certain before training that gradient descent would get there.
-        start_residual: norm of the residuals at the start.
-        start_residual_limit: what that certificate would have allowed.
-    """
-
-    loss: float
-    largest_residual: float
-    largest_ratio: float
-    is_global_minimum: bool
-    is_locally_unique: bool
-    smallest_singular_value: float
-    largest_singular_value: float
-    is_convergence_certified: bool
-    start_residual: float
-    start_residual_limit: float
-
-    def statements(self) -> list[tuple[str, str]]:
-        """What may be claimed."""
-        optimum = "global minimum" if self.is_global_minimum else "not known to be a global minimum"
-        unique = "no other network nearby" if self.is_locally_unique else "one of many networks with these answers"
-        certain = "certified" if self.is_convergence_certified else "not certified"
-        return [
-            ("training loss", f"{self.loss:.3g}, {optimum}"),
-            ("largest residual", f"{self.largest_residual:.3g}, {self.largest_ratio:.3g} of its rounding error"),
-            ("uniqueness", unique),
-            (
-                "descent from the start",
-                f"{certain}: residuals {self.start_residual:.3g}, allowed {self.start_residual_limit:.3g}",
-            ),
-        ]
 
 
 class OverparameterizedRegressor(NetworkRegressor):

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 
 import numpy as np
-import scipy.linalg
-from scipy.optimize import brentq
+import scipy  # its parts are loaded when first used
 
 from unweave.arrays import Atoms, PerPoint
 from unweave.learn.quadratic.lifted import LiftedSemidefinite
@@ -331,7 +330,7 @@ def second_order_bound(
         return float(np.log(scale * gradient**2 / square) - np.log(max(by_curvature(square), 1e-300)))
 
     # One side falls and the other grows with t, so that the best t makes them equal.
-    logarithm: float = brentq(excess, -300.0, 300.0)  # pyright: ignore[reportAssignmentType]
+    logarithm: float = scipy.optimize.brentq(excess, -300.0, 300.0)  # pyright: ignore[reportAssignmentType]
     square = float(np.exp(logarithm))
     return max(scale * gradient**2 / square, by_curvature(square))
 
@@ -352,7 +351,10 @@ def planted_bound(test: OptimalityTest, state: State, curvature: float) -> float
 
 
 def sharp_planted_bound(test: OptimalityTest, state: State) -> float:
-    """``L <= (1/4) <W, grad> + (1/2) max(0, -lambda_min(R)) T`` for labels of a network of the same sign."""
+    """``L <= (1/4) <W, grad> + (1/2) max(0, -lambda_min(R)) T`` for labels of a network of the same sign.
+
+    The sharp form of the bound of [soltanolkotabi, Thm. 2.2].
+    """
     if test.regime is not Regime.ONE_SIGNED:
         return np.inf
     below = _wrong_eigenvalue(test.problem, state)

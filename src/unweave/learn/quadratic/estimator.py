@@ -8,12 +8,13 @@ import numpy as np
 from unweave.activations import QUADRATIC
 from unweave.arrays import PerNeuron, as_float64
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_room, check_sizes, seed_of
+from unweave.learn.base import NetworkRegressor, check_neurons, check_room, check_sizes, seed_of
 from unweave.learn.quadratic.claims import notes_of, verdict
 from unweave.learn.quadratic.fits import Fit, Samples, Trainer
 from unweave.learn.quadratic.optimality import SPECTRUM_RULES, Regime
 from unweave.learn.quadratic.selection import EXACT_FIT_RULES, RULES, Candidates, Choice, choose
 from unweave.learn.quadratic.train import DirectTraining, LocalSolver
+from unweave.learn.stages import Stages
 from unweave.learn.weighed import WeighedSamples
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result

@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 
 from unweave.arrays import PerNeuron, PerPoint, Points, packed_size
-from unweave.learn.base import Stages
 from unweave.learn.quadratic.certificate import (
     OptimalityCertificate,
     certify_predictions,
@@ -22,6 +21,7 @@ from unweave.learn.quadratic.ridge import RidgeSystem
 from unweave.learn.quadratic.search import Ending, TrainedWeights
 from unweave.learn.quadratic.selection import Choice
 from unweave.learn.quadratic.train import DirectTraining, LocalSolver, train
+from unweave.learn.stages import Stages
 from unweave.learn.weighed import WeighedSamples
 from unweave.result import Diagnostic
 

@@ -176,7 +176,7 @@ class Regime(Enum):
 
 
 def regime_of(problem: QuadraticProblem) -> Regime:
-    """Where theory excludes spurious minima: d neurons of each sign, or d of one sign and none of the other.
+    """Where [soltanolkotabi, Thm. 2.1] excludes spurious minima: d neurons of each sign, or of one alone.
 
     For points that span fewer than d dimensions their number counts: the others have no influence.
     """

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unweave.arrays import Vector, as_float64, kept_errors
 from unweave.exceptions import InputWarning, InvalidInput
-from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, check_sizes, seed_of
+from unweave.learn.base import NetworkRegressor, check_neurons, check_sizes, seed_of
 from unweave.learn.relu_network.affine import PenalisedAffine
 from unweave.learn.relu_network.all_rows import AllRowsFit
 from unweave.learn.relu_network.candidates import Finisher, Finishing, JudgedNetwork, Rows
@@ -25,6 +25,7 @@ from unweave.learn.relu_network.evidence import StandardErrors
 from unweave.learn.relu_network.search import NetworkSearch, SearchedNetwork, SearchedSamples, describe_fit
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
 from unweave.learn.relu_network.units import SignChoices, equivalent_signs, in_inputs
+from unweave.learn.stages import Progress, Stages
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 from unweave.samples.hermite.inputs import Coordinates, InputMoments, InputSummary

@@ -13,9 +13,8 @@ In a fixed activation pattern the network is linear in ``u_i = a_i w_i`` and ``c
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Float64
-from scipy import stats
-from scipy.optimize import root_scalar
 
 from unweave.arrays import Atoms, PerNeuron, Points, Values
 from unweave.learn.relu_network.pattern_fit import BLOCK_NUMBERS, PatternSystem, pattern_system
@@ -158,7 +157,7 @@ class ResidualTest:
         shares = 1.0 - variances / ((squares - bases) / (rows - known))
         worst, variance = int(np.argmax(statistics)), float(variances[0])
         # One of two tests, which nearly agree, has this chance with half the level.
-        chance = min(2.0 * float(stats.f.sf(statistics[worst], extra, rows - every)), 1.0)
+        chance = min(2.0 * float(scipy.stats.f.sf(statistics[worst], extra, rows - every)), 1.0)
         affine = slice(tangent - points.shape[1] - 1, tangent)
         bends = sizes - self._explained(gram[affine, affine], planted[affine])[1]
         shown = self._explained(gram, planted)[1] - self._explained(gram[:tangent, :tangent], planted[:tangent])[1]
@@ -177,12 +176,12 @@ class ResidualTest:
 
     def _needed(self, features: int, freedom: int) -> float:
         """Noncentrality with which the first of both tests has a chance below `doubt` with the probability `power`."""
-        level = stats.f.isf(self.doubt / 2.0, features, freedom) * features
+        level = scipy.stats.f.isf(self.doubt / 2.0, features, freedom) * features
 
         def missed(noncentrality: float) -> float:
-            return float(stats.ncx2.cdf(level, features, noncentrality)) - (1.0 - self.power)
+            return float(scipy.stats.ncx2.cdf(level, features, noncentrality)) - (1.0 - self.power)
 
-        return float(root_scalar(missed, bracket=(1e-3, 4.0 * level + 100.0)).root)
+        return float(scipy.optimize.root_scalar(missed, bracket=(1e-3, 4.0 * level + 100.0)).root)
 
     def _explained(self, gram: Float64[np.ndarray, "features features"], products: np.ndarray) -> tuple:
         """Count independent features, and give the sum of squares that they explain of every column of products."""

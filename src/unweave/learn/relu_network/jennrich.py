@@ -73,7 +73,7 @@ class _Draw:
 
 @dataclass(frozen=True)
 class Jennrich:
-    """Settings of the simultaneous diagonalisation.
+    """Settings of the simultaneous diagonalisation [awasthi, Thm. 1.5].
 
     Args:
         draws: random contractions; the one whose terms leave the smallest residual is kept, which is a better

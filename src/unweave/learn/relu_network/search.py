@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
-from scipy.stats import chi2
+import scipy  # its parts are loaded when first used
 
-from unweave.learn.base import Stages
 from unweave.learn.relu_network.candidates import Finisher, JudgedNetwork
 from unweave.learn.relu_network.growth import Growth
 from unweave.learn.relu_network.missing_neurons import NextNeuron
@@ -21,6 +20,7 @@ from unweave.learn.relu_network.starts import (
     start_of,
 )
 from unweave.learn.relu_network.units import with_labels_in
+from unweave.learn.stages import Stages
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ class NetworkSearch:
             more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
             # What one neuron more gains by chance, as twice as many parameters would: its place is searched for.
             false_alarm = finisher.settings.rules.residuals.false_alarm
-            chance = chi2.isf(false_alarm, 2 * (more.inputs + 2)) / len(finisher.fitted.labels)
+            chance = scipy.stats.chi2.isf(false_alarm, 2 * (more.inputs + 2)) / len(finisher.fitted.labels)
             candidate = finisher.with_all_neurons(more, rng, below=best.noise / float(np.sqrt(1.0 + chance)))
             if candidate is None:
                 break

@@ -13,7 +13,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float64
 
-from unweave._kernels.quadratic_training import Data, Terms, Units, objective, train
+from unweave import _kernels  # its parts are loaded when first used
+from unweave._kernels.quadratic_terms import Data, Terms, Units
 from unweave.arrays import PerPoint, Points, Vector, pack_squares, packed_size, upper_triangle
 from unweave.exceptions import InvalidInput
 from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet
@@ -123,7 +124,9 @@ class LiteralFit:
         """The objective on other points than those of the training, with truncated or with exact squares."""
         bounds = self.terms.bounds if is_truncated else (NEVER_REACHED,) * len(self.terms.bounds)
         sources = self.network.wiring.sources[: len(self.units.readouts)]
-        return objective(self.units, self.terms._replace(bounds=bounds), data, sources=sources)
+        return _kernels.quadratic_training.objective(
+            self.units, self.terms._replace(bounds=bounds), data, sources=sources
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +254,9 @@ class _LiteralRun:
         return self.wiring.sources[: len(state.readouts)]
 
     def objective(self, state: _LiteralState) -> float:
-        return objective(self.units(state), self.terms(state), self.data, sources=self._sources(state))
+        return _kernels.quadratic_training.objective(
+            self.units(state), self.terms(state), self.data, sources=self._sources(state)
+        )
 
     def trained(self, state: _LiteralState, step: int) -> _LiteralState:
         """`LOOK_STEPS` steps on everything that is on."""
@@ -260,7 +265,7 @@ class _LiteralRun:
         rates = settings.rate * np.minimum(left, 1.0)
         free = np.array(1.0)
         has_features = [np.array(float(number < len(state.frames))) for number in range(len(state.readouts))]
-        units, _, _ = train(
+        units, _, _ = _kernels.quadratic_training.train(
             self.units(state),
             Units(tuple(has_features), (free,) * len(state.readouts)),
             self.terms(state),

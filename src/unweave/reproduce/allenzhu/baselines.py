@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave._kernels.polynomial_neurons import outputs, train_neurons
-from unweave._kernels.quadratic_training import Data, Terms, Units, train
+from unweave import _kernels  # its parts are loaded when first used
+from unweave._kernels.quadratic_terms import Data, Terms, Units
 from unweave.arrays import PerPoint, Points, Vector
 from unweave.exceptions import InvalidInput
 from unweave.learn.hierarchical.joint_fit import JointLevenbergMarquardt
@@ -191,7 +191,7 @@ class JointTraining:
         state, chunks = None, self.steps // LOOK_STEPS
         for number in range(chunks):
             share = np.linspace(number / chunks, (number + 1) / chunks, LOOK_STEPS)
-            units, state, _ = train(
+            units, state, _ = _kernels.quadratic_training.train(
                 units, trains, terms, data, rng.integers(len(points), size=(LOOK_STEPS, self.batch)),
                 self.rate * falling_rates(share),
                 sources=wide.sources, method="adam", clip=GRADIENT_CLIP, state=state, is_tied=True,
@@ -257,8 +257,8 @@ def by_two_layers(
     labels, trained = (samples.labels - mean) / unit, start
     rates = 2e-3 * falling_rates(np.linspace(0, 1, steps // LOOK_STEPS * LOOK_STEPS))
     batches = rng.integers(len(read), size=(len(rates), 256))
-    trained = train_neurons(start, read, labels, batches, rates, clip=GRADIENT_CLIP)
-    return lambda fresh: mean + unit * outputs(trained, reads(fresh))
+    trained = _kernels.polynomial_neurons.train_neurons(start, read, labels, batches, rates, clip=GRADIENT_CLIP)
+    return lambda fresh: mean + unit * _kernels.polynomial_neurons.outputs(trained, reads(fresh))
 
 
 def _of(network: QuadraticDenseNet) -> Predictor:

@@ -86,7 +86,7 @@ class PlateauSchedule:
 
 @dataclass(frozen=True)
 class ThresholdSchedule:
-    """The thresholds of the theory for large dimensions, for labels whose levels have unit variance.
+    """The thresholds of [allenzhu, Alg. 1] for large dimensions, for labels whose levels have unit variance.
 
     They are asymptotic: with tens of inputs they fire long before the number of features is visible.
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave._kernels.quadratic_training import Data, Terms, Units, train
+from unweave import _kernels  # its parts are loaded when first used
+from unweave._kernels.quadratic_terms import Data, Terms, Units
 from unweave.arrays import PerPoint, Points, Vector
 from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring
@@ -163,7 +164,7 @@ class _StagedRun:
             share = np.linspace(number / most, (number + 1) / most, LOOK_STEPS)
             rates = self.settings.rate * (falling_rates(share) if is_cooling else np.ones(LOOK_STEPS))
             batches = self.rng.integers(len(self.data.labels), size=(LOOK_STEPS, self.settings.batch))
-            units, state, loss = train(
+            units, state, loss = _kernels.quadratic_training.train(
                 units, trains, self._sharpened(terms, number / most, is_final=is_final), self.data, batches, rates,
                 sources=self.wiring.up_to(level).sources, method="adam", clip=GRADIENT_CLIP, state=state,
             )  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unweave._kernels.quadratic_training import Data
+from unweave._kernels.quadratic_terms import Data
 from unweave.networks.quadratic.teacher import UniformInputs
 from unweave.reproduce.allenzhu.algorithm1 import Algorithm1, StructuredFrame
 from unweave.reproduce.allenzhu.planted_tasks import OTHER_SIZES, PlantedTask

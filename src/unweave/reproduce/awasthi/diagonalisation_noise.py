@@ -1,8 +1,8 @@
 """[awasthi, Thm. 1.5]: simultaneous diagonalisation of a tensor with errors, by noise and condition of the factors."""
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy.optimize import linear_sum_assignment
 
 from unweave.learn.relu_network.jennrich import Jennrich
 from unweave.networks.planted import conditioned_rows
@@ -21,7 +21,7 @@ def rank_one_terms(factors: np.ndarray, last: np.ndarray) -> Terms:
 def largest_distance(found: Terms, truth: Terms) -> float:
     """Measure the largest Frobenius distance of a true term to its own found one."""
     distances = np.linalg.norm((truth[:, None] - found[None]).reshape(len(truth), len(found), -1), axis=2)
-    mine, its = linear_sum_assignment(distances)
+    mine, its = scipy.optimize.linear_sum_assignment(distances)
     return float(np.max(distances[mine, its]))
 
 

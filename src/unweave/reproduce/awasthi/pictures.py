@@ -1,24 +1,30 @@
 """Pictures of errors against numbers of samples."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from unweave.reports.pictures.style import COLOURS, QUIET, legend_above, open_frame
 from unweave.reproduce.experiment import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 SIZE = (5.6, 4.0)
 # Letters of a label up to which two stand side by side.
 WIDEST_OF_TWO = 30
 
 
-def draw_by_samples(rows: Sequence[Row], column: str, *, words: str, groups: tuple[str, ...]) -> Figure:
+def draw_by_samples(rows: Sequence[Row], column: str, *, words: str, groups: tuple[str, ...]) -> "Figure":
     """Medians of a column and all repetitions against the number of samples, one colour per group of settings.
 
     A line of slope -1/2 leads through the last median. Infinite numbers, where neurons are missing, are left out.
     """
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot()
     axes.set_xscale("log")
@@ -43,7 +49,7 @@ def _words(name: str, value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:g} {name}" if name.endswith("s") else f"{name} {value:g}"
 
 
-def _draw_group(axes: Axes, rows: Sequence[Row], column: str, name: str, colour: str) -> None:
+def _draw_group(axes: "Axes", rows: Sequence[Row], column: str, name: str, colour: str) -> None:
     middle = []
     for row in rows:
         values = np.array(row.values(column))

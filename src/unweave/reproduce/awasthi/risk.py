@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 from scipy.special import ndtr, owens_t
-from scipy.stats import norm
 
 from unweave.arrays import Atoms, PerNeuron, Vector
 from unweave.learn.relu_network.units import relu_coefficient, unit_parameters
@@ -77,7 +77,7 @@ def relu_products(
     s = np.sqrt(1 - r**2)
     joint = np.exp(-(b**2 - 2 * r * b * c + c**2) / (2 * s**2)) / (2 * np.pi * s)
     apart = (b * c + r) * bivariate_cdf(b, c, r) + s**2 * joint
-    apart += c * norm.pdf(b) * ndtr((c - r * b) / s) + b * norm.pdf(c) * ndtr((b - r * c) / s)
+    apart += c * scipy.stats.norm.pdf(b) * ndtr((c - r * b) / s) + b * scipy.stats.norm.pdf(c) * ndtr((b - r * c) / s)
     return np.where(is_same, _same(b, c), np.where(is_opposite, _opposite(b, c), apart))
 
 
@@ -122,10 +122,10 @@ def _units(network: Network) -> _Units:
 def _same(b: Square, c: Square) -> Square:
     """``E[relu(t + b) relu(t + c)]``."""
     low, high = np.minimum(b, c), np.maximum(b, c)
-    return (1 + b * c) * ndtr(low) + high * norm.pdf(low)
+    return (1 + b * c) * ndtr(low) + high * scipy.stats.norm.pdf(low)
 
 
 def _opposite(b: Square, c: Square) -> Square:
     """``E[relu(t + b) relu(-t + c)]``."""
-    inside = (b * c - 1) * (ndtr(c) - ndtr(-b)) + b * norm.pdf(c) + c * norm.pdf(b)
+    inside = (b * c - 1) * (ndtr(c) - ndtr(-b)) + b * scipy.stats.norm.pdf(c) + c * scipy.stats.norm.pdf(b)
     return np.where(b + c > 0, inside, 0.0)

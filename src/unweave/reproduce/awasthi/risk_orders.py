@@ -1,15 +1,19 @@
 """[awasthi, Prop. 3.6]: the risk between two networks as a sum over tensors, beside its closed form and samples."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.networks.planted import relu_network
 from unweave.reports.pictures.style import COLOURS, open_frame
 from unweave.reproduce.awasthi.pictures import SIZE
 from unweave.reproduce.awasthi.risk import population_risk, risk_by_order
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 INPUTS, NEURONS = 6, 4
 SAMPLES = {Scale.QUICK: 200_000, Scale.USUAL: 2_000_000, Scale.FULL: 20_000_000}
@@ -42,8 +46,10 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Draw what is left of the risk over the order."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot()
     for row, colour in zip(rows, COLOURS, strict=False):

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.networks.planted import relu_network
 from unweave.reproduce.awasthi.measured_noise import noisy_tensors, recover_measured_full_rank
@@ -12,6 +12,10 @@ from unweave.reproduce.awasthi.pictures import draw_by_samples
 from unweave.reproduce.awasthi.risk import population_risk
 from unweave.reproduce.awasthi.unit_errors import FOUND_COLUMNS, found_numbers
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 SIZES = {
     Scale.QUICK: [(5, 3, (10_000, 100_000, 1_000_000))],
@@ -45,7 +49,7 @@ def measure(cell: Cell) -> Numbers:
     return {**found_numbers(units, truth, is_signed=True), "risk": risk}
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Draw errors over samples."""
     words = "median error of a neuron"
     picture = draw_by_samples(rows, "median error", words=words, groups=("moments", "noise", "inputs", "neurons"))

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.arrays import Points, Values
 from unweave.networks.network import Network
@@ -17,6 +17,10 @@ from unweave.reproduce.awasthi.predictor import TWO_FEATURES, PredictorSettings,
 from unweave.reproduce.awasthi.risk import population_risk
 from unweave.reproduce.awasthi.tensor_algorithms import RecoveredUnits
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 INPUTS, NEURONS, ACCURACY, BOUND = 5, 3, 0.02, 4.0
 SAMPLES = {
@@ -77,7 +81,7 @@ def _large_error(truth: Network, count: int) -> float:
     return float(np.abs(output.weights[0, :count]) @ np.sqrt(affine_error(hidden.biases[:count])))
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Draw risks over samples."""
     words = "root of the population risk"
     return {"risks.png": draw_by_samples(rows, "risk", words=words, groups=("moments", "biases"))}

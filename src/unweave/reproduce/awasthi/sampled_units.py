@@ -1,15 +1,19 @@
 """[awasthi, Alg. 4 and Thm. 5.1]: neurons up to signs from samples, with thresholds from measured noise."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.networks.planted import relu_network
 from unweave.reproduce.awasthi.measured_noise import measured_thresholds, noisy_tensors, recover_measured
 from unweave.reproduce.awasthi.pictures import draw_by_samples
 from unweave.reproduce.awasthi.unit_errors import FOUND_COLUMNS, found_numbers
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Inputs, neurons, order and numbers of samples.
 SIZES = {
@@ -51,7 +55,7 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Draw errors over samples."""
     words = "median error of a neuron"
     return {"errors.png": draw_by_samples(rows, "median error", words=words, groups=("moments", "inputs", "neurons"))}

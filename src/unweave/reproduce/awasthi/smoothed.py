@@ -6,9 +6,9 @@ identified by them. Every entry is then moved by ``N(0, tau^2 / d)``.
 
 from collections.abc import Sequence
 from math import comb, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.activations import RELU
 from unweave.arrays import Atoms
@@ -22,6 +22,10 @@ from unweave.reproduce.awasthi.risk import population_risk
 from unweave.reproduce.awasthi.tensor_algorithms import recover_exact
 from unweave.reproduce.awasthi.unit_errors import unit_errors
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 TAUS = {
     Scale.QUICK: (0.0, 0.1, 0.3, 1.0),
@@ -93,8 +97,10 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Draw the smallest singular value over the perturbation."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot()
     for colour, (inputs, order) in zip(COLOURS, SIZES, strict=False):

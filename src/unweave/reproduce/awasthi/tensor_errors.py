@@ -5,9 +5,9 @@ The lemma has constants that are not given. The exact second moment has none:
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.arrays import PerPoint
 from unweave.networks.planted import relu_network
@@ -15,6 +15,10 @@ from unweave.reproduce.awasthi.exact_moments import hermite_tensors
 from unweave.reproduce.awasthi.measured_noise import noisy_tensors
 from unweave.reproduce.awasthi.pictures import draw_by_samples
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 INPUTS, NEURONS = 8, 5
 SAMPLES = {
@@ -64,7 +68,7 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Draw errors over samples."""
     return {"errors.png": draw_by_samples(rows, "error", words="Frobenius error of the tensor", groups=("order",))}
 

@@ -1,7 +1,7 @@
 """Errors of recovered neurons as [awasthi, Thm. 3.1 and 5.1] measure them: ``|w - w'| + |a - a'| + |b - b'|``."""
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy  # its parts are loaded when first used
 
 from unweave.arrays import PerNeuron
 from unweave.learn.relu_network.units import unit_parameters
@@ -18,7 +18,7 @@ def unit_errors(units: RecoveredUnits, truth: Network, *, is_signed: bool) -> Pe
     Neurons are paired by their directions. Without `is_signed` the better common sign of direction and bias counts.
     """
     directions, biases, output_weights = unit_parameters(truth)
-    mine, its = linear_sum_assignment(-np.abs(directions @ units.directions.T))
+    mine, its = scipy.optimize.linear_sum_assignment(-np.abs(directions @ units.directions.T))
     errors = np.full(len(biases), np.inf)
     signs = np.array([[1.0]] if is_signed else [[1.0], [-1.0]])
     moved = signs[:, :, None] * units.directions[its] - directions[mine]

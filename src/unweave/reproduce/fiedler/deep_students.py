@@ -1,9 +1,9 @@
 """Deep students of deep teachers by stochastic descent [fiedler, Fig. 1.5]: relative uniform error over the epochs."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.activations import TANH
 from unweave.networks.network import Network
@@ -12,6 +12,10 @@ from unweave.reports.pictures.style import legend_above, plain
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import COLOURS, mean_curve, panels
 from unweave.reproduce.fiedler.students import DEEP_SHIFTS, StudentDescent, uniform_relative
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Inputs and widths, outputs last; powers of the inputs in the number of samples; rates; gradient steps.
 SIZES: Mapping[Scale, tuple[tuple[str, ...], tuple[int, ...], tuple[float, ...], int]] = {
@@ -72,7 +76,7 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """One panel per shape and number of samples, one line per rate, and each repetition behind it."""
     groups = list(dict.fromkeys((row.settings["shape"], row.settings["samples"]) for row in rows))
     rates = list(dict.fromkeys(row.settings["rate"] for row in rows))

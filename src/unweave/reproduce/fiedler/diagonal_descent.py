@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unweave._kernels import diagonal_descent as kernel
+from unweave import _kernels  # its parts are loaded when first used
 from unweave.activations import Activation
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
@@ -89,14 +89,14 @@ class DiagonalDescent:
         """
         names = _compiled_names(model)
         model = _in_form(model) if self.is_inverse_outside else _checked_plain(model)
-        diagonals = kernel.Diagonals(model.left[1:], model.right, model.shifts)
+        diagonals = _kernels.diagonal_descent.Diagonals(model.left[1:], model.right, model.shifts)
         history, steps, order = [], 0, np.empty(0, dtype=np.int64)
         while steps < self.steps:
             count = min(self.round_steps, self.steps - steps)
             while len(order) < count * self.batch:
                 order = np.concatenate([order, rng.permutation(len(points))])
             batches, order = order[: count * self.batch].reshape(count, -1), order[count * self.batch :]
-            diagonals, loss = kernel.descend(
+            diagonals, loss = _kernels.diagonal_descent.descend(
                 diagonals, model.matrices, names, points, values, batches,
                 rate=self.rate, is_inverse_outside=self.is_inverse_outside, averages_outputs=self.averages_outputs,
             )  # fmt: skip
@@ -117,7 +117,9 @@ class DiagonalDescent:
             return False
         return history[-1] ** 2 > (1.0 - fall) * history[-1 - rounds] ** 2
 
-    def _with(self, model: ReparametrisedNetwork, diagonals: kernel.Diagonals) -> ReparametrisedNetwork:
+    def _with(
+        self, model: ReparametrisedNetwork, diagonals: "_kernels.diagonal_descent.Diagonals"
+    ) -> ReparametrisedNetwork:
         outer = model.outer
         if self.is_inverse_outside:
             outer = (*(1.0 / right for right in diagonals.right[:-1]), model.outer[-1])
@@ -220,8 +222,8 @@ def _take_step(model: ReparametrisedNetwork, step: np.ndarray) -> Reparametrised
 
 def _compiled_names(model: ReparametrisedNetwork) -> tuple[str, ...]:
     names = tuple(activation.name for activation in model.activations)
-    if unknown := sorted(set(names) - set(kernel.FUNCTIONS)):
-        raise InvalidInput(f"descent is compiled for {sorted(kernel.FUNCTIONS)}, not for {unknown}.")
+    if unknown := sorted(set(names) - set(_kernels.diagonal_descent.FUNCTIONS)):
+        raise InvalidInput(f"descent is compiled for {sorted(_kernels.diagonal_descent.FUNCTIONS)}, not for {unknown}.")
     return names
 
 

@@ -23,7 +23,7 @@ def exact_solution(
     scales: Diagonals,
     is_scaled_outside: bool,
 ) -> ReparametrisedNetwork:
-    """The diagonals for which the model is a known network.
+    """The diagonals for which the model is a known network [fiedler, Prop. 4.3].
 
     Args:
         network: the network.

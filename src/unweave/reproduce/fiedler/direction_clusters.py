@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64, Int
-from scipy.spatial.distance import cdist
 
 from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput
@@ -105,7 +105,7 @@ def _lloyd(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, float]:
     labels = np.full(len(points), -1)
     squares = np.empty((len(points), 0))
     for _ in range(LLOYD_STEPS):
-        squares = cdist(points, centers, "sqeuclidean")
+        squares = scipy.spatial.distance.cdist(points, centers, "sqeuclidean")
         moved = np.argmin(squares, axis=1)
         if np.array_equal(moved, labels):
             break

@@ -37,7 +37,7 @@ def slopes(network: Network, point: Vector) -> tuple[Float64[np.ndarray, "_"], .
 
 
 def entangled_weights(network: Network, point: Vector) -> LayerRows:
-    """Gradients of all pre-activations at a point, one matrix per layer with one row per neuron (4.12, 4.18).
+    """Gradients of all pre-activations at a point, one matrix per layer with one row per neuron (4.12), (4.18).
 
     Raises:
         InvalidInput: if the network has a linear part of its own, which is no function of a neuron.
@@ -51,7 +51,7 @@ def entangled_weights(network: Network, point: Vector) -> LayerRows:
 
 
 def sensitivities(network: Network, point: Vector) -> LayerTables:
-    """Derivative of every output in the value of every neuron after its activation, layer by layer."""
+    """Derivative of every output in the value of every neuron after its activation, layer by layer (4.27)."""
     tables = [np.eye(network.outputs)]
     for layer, diagonal in zip(network.layers[:0:-1], slopes(network, point)[:0:-1], strict=True):
         tables.append((tables[-1] * diagonal) @ layer.weights)
@@ -91,7 +91,7 @@ def bending_layers(activations: tuple[Activation, ...]) -> int:
 
 
 def target_span(network: Network, point: Vector) -> Float64[np.ndarray, "packed rank"]:
-    """Orthonormal basis of the space spanned by all ``v v^T`` at a point (Definition 4.3)."""
+    """Orthonormal basis of the space spanned by all ``v v^T`` at a point [fiedler, Def. 4.3]."""
     rows = entangled_weights(network, point)[: bending_layers(network.activations)]
     return np.linalg.qr(pack_squares(normalised(np.concatenate(rows))).T)[0]
 
@@ -179,6 +179,8 @@ def a_priori_bound(*, learnability: float, drift: float, differentiation_error: 
 
 def a_posteriori_bound(*, smallest: float, drift: float, differentiation_error: float = 0.0) -> float:
     """Bound on the subspace error from what was measured, given the drift of the recovered network (plug-in).
+
+    The form of [fiedler, Thm. 4.1] after the measurement.
 
     Args:
         smallest: last kept singular value of the measured Hessians, over the root of their number.

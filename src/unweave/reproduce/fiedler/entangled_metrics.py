@@ -5,8 +5,8 @@ distances are norms of differences: computed from a cosine they could not fall b
 """
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy.optimize import linear_sum_assignment
 
 from unweave.arrays import Atoms, PerNeuron, Values
 
@@ -75,6 +75,6 @@ def shift_error(
     true_directions: Float64[np.ndarray, "true inputs"],
 ) -> float:
     """Relative distance of absolute shifts of a layer, its neurons paired by their entangled weights (4.83)."""
-    rows, columns = linear_sum_assignment(distances_up_to_sign(found_directions, true_directions))
+    rows, columns = scipy.optimize.linear_sum_assignment(distances_up_to_sign(found_directions, true_directions))
     difference = np.abs(truth[columns]) - np.abs(found[rows])
     return float(np.linalg.norm(difference) / np.linalg.norm(truth))

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float64
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from unweave.activations import TANH
 from unweave.arrays import Atoms, PerNeuron, Points
@@ -15,6 +14,11 @@ from unweave.networks.planted import unit_network
 from unweave.reports.pictures.style import ACCENT, INK, plain
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import COLOURS, mean_curve, panels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 STEPS = {Scale.QUICK: 200, Scale.USUAL: 1_000, Scale.FULL: 10_000}
 NEURONS = {Scale.QUICK: (2, 8), Scale.USUAL: (2, 12, 36), Scale.FULL: (2, 36, 160)}
@@ -114,7 +118,7 @@ def _units(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """The plane of two shifts with both ways, and distances to the true shifts over the steps."""
     plane = [row for row in rows if row.curves("grid")]
     figure, axes = panels(2, width=5.2, height=4.4)
@@ -130,7 +134,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"idealised-descent.png": figure}
 
 
-def _draw_plane(panel: Axes, row: Row) -> None:
+def _draw_plane(panel: "Axes", row: Row) -> None:
     grid = np.array(row.curves("grid")[0])
     losses = np.array(row.curves("losses")[0]).reshape(len(grid), len(grid))
     panel.contour(grid, grid, losses, levels=14, colors=INK, alpha=0.3, linewidths=0.8)

@@ -1,15 +1,18 @@
 """The Mercedes-Benz frame [fiedler, Fig. 2.1]: three unit vectors in the plane, as far apart as possible."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.reports.pictures.style import ACCENT, INK, QUIET
 from unweave.reproduce.experiment import ONCE, Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.incoherence import coherence, frame_constant, gramian_constant, welch_bound
 from unweave.reproduce.fiedler.near_frames import random_atoms, span_of_squares, values_at
 from unweave.reproduce.fiedler.shallow_pictures import panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def simplex_frame(inputs: int) -> np.ndarray:
@@ -43,7 +46,7 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """The three vectors in the unit circle."""
     figure, (panel,) = panels(1, width=4.0, height=4.0)
     vectors = np.array(rows[0].curves("vectors")[0]).reshape(-1, 2)

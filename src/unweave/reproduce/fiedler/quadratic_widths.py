@@ -1,14 +1,17 @@
 """The widest networks of [fiedler, Fig. 3.4]: 2/5 of the squared inputs as neurons."""
 
 from collections.abc import Sequence
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from unweave.reports.pictures.style import legend_above
 from unweave.reproduce.experiment import Row, Scale, Settings
 from unweave.reproduce.fiedler import reconstruction
 from unweave.reproduce.fiedler.reconstruction import POINTS, SECONDS
 from unweave.reproduce.fiedler.shallow_pictures import COLOURS, draw_lines, panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 SIZES = {Scale.QUICK: (8, 10), Scale.USUAL: (10, 12, 14, 20), Scale.FULL: tuple(SECONDS)}
 
@@ -18,7 +21,7 @@ def settings(scale: Scale) -> Sequence[Settings]:
     return [{"inputs": inputs, "order": 2.0, "points": POINTS[scale]} for inputs in SIZES[scale]]
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Errors over inputs; networks of which a weight was missed have weight errors only."""
     figure, (panel,) = panels(1, width=5.6, height=4.0)
     shown = {

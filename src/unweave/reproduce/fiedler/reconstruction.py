@@ -1,12 +1,15 @@
 """Shallow networks identified by [fiedler, Alg. 3.1 to 3.3]: Table 3.2 and Figure 3.3."""
 
 from collections.abc import Mapping, Sequence
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import draw_squares
 from unweave.reproduce.fiedler.shallow_trials import ORDERS, trial
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # [fiedler, Table 3.2]: seconds on a GPU for weights, signs and first shifts; columns are the orders.
 SECONDS = {
@@ -73,7 +76,7 @@ def published(given: Settings) -> dict[str, float]:
     return {"seconds": SECONDS[inputs][ORDERS.index(order)], "signs": 1.0}
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """The three errors by inputs and order of neurons, as in Figure 3.3."""
     shown = {"uniform": "uniform error", "weights": "largest weight error", "shifts": "shift error"}
     return {"reconstruction.png": draw_squares(rows, "order", "inputs", shown)}

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 
 from unweave.reports.pictures.style import plain
 from unweave.reproduce.experiment import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 COLOURS = ("#0f766e", "#c2410c", "#1d4ed8", "#7c3aed", "#a16207", "#be185d", "#334155", "#15803d")
 PANEL = (4.6, 3.7)
@@ -21,8 +24,10 @@ LABELS = {
 }
 
 
-def panels(count: int, *, width: float = PANEL[0], height: float = PANEL[1]) -> tuple[Figure, list[Axes]]:
+def panels(count: int, *, width: float = PANEL[0], height: float = PANEL[1]) -> "tuple[Figure, list[Axes]]":
     """Panels beside each other, two in a row from four on."""
+    from matplotlib.figure import Figure
+
     columns = count if count < 4 else 2
     rows = -(-count // columns)
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
@@ -42,7 +47,7 @@ def mean_curve(row: Row, column: str) -> np.ndarray:
     return np.mean([curve[:shortest] for curve in curves], axis=0)
 
 
-def draw_squares(rows: Sequence[Row], across: str, up: str, columns: Mapping[str, str]) -> Figure:
+def draw_squares(rows: Sequence[Row], across: str, up: str, columns: Mapping[str, str]) -> "Figure":
     """One panel per column: means over repetitions by two settings, on a logarithmic scale.
 
     Args:
@@ -65,7 +70,9 @@ def draw_squares(rows: Sequence[Row], across: str, up: str, columns: Mapping[str
     return figure
 
 
-def _shade(panel: Axes, values: np.ndarray, figure: Figure) -> None:
+def _shade(panel: "Axes", values: np.ndarray, figure: "Figure") -> None:
+    from matplotlib.colors import LogNorm
+
     shown = np.where(values > 0, values, np.nan)
     low, high = (np.nanmin(shown), np.nanmax(shown)) if np.any(np.isfinite(shown)) else (1.0, 10.0)
     scale = LogNorm(low, max(high, 1.01 * low))
@@ -79,7 +86,7 @@ def _shade(panel: Axes, values: np.ndarray, figure: Figure) -> None:
 
 
 def draw_lines(
-    panel: Axes,
+    panel: "Axes",
     rows: Sequence[Row],
     across: str,
     columns: Mapping[str, tuple[str, str, str]],

@@ -1,13 +1,17 @@
 """Shallow students by samples and neurons [fiedler, Fig. 1.2]: where descent identifies, overfits, and fails."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import draw_squares
 from unweave.reproduce.fiedler.student_trials import ERRORS, NOTES_OF_STUDENTS, SHOWN, student_trial
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Inputs, powers of the inputs that make samples and neurons, gradient steps.
 SIZES = {
@@ -39,7 +43,7 @@ def measure(cell: Cell) -> Numbers:
     return student_trial(cell, samples=samples)
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Four errors by order of neurons and order of samples."""
     return {"shallow-students.png": draw_squares(rows, "samples order", "order", SHOWN)}
 

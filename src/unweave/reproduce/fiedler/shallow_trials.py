@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
 
 from unweave.activations import TANH
 from unweave.arrays import Atoms, PerNeuron, pack_squares, slices
@@ -81,7 +80,7 @@ def _network_numbers(found: ShallowReference, truth: Network, *, seed: int, poin
 
 def matched(found: Atoms, truth: Float64[np.ndarray, "neurons inputs"]) -> np.ndarray:
     """Which found vector belongs to each true one, one to one; signs count."""
-    rows, columns = linear_sum_assignment(cdist(found, truth))
+    rows, columns = scipy.optimize.linear_sum_assignment(scipy.spatial.distance.cdist(found, truth))
     return rows[np.argsort(columns)]
 
 

@@ -1,15 +1,19 @@
 """Shifts that the second derivative of an activation tells apart [fiedler, Fig. 3.1 and Ex. 3.1]."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.activations import SIGMOID, TANH, Activation
 from unweave.reports.pictures.style import ACCENT, INK, QUIET, plain
 from unweave.reproduce.experiment import ONCE, Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_model import monotone_limit
 from unweave.reproduce.fiedler.shallow_pictures import panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 ACTIVATIONS: dict[str, Activation] = {"tanh": TANH, "sigmoid": SIGMOID}
 # What [fiedler, Ex. 3.1] takes as largest shift.
@@ -48,7 +52,7 @@ def _high_part(activation: Activation, shift: float, order: int) -> float:
     return float(np.sum(coefficients[4:] ** 2))
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Second derivatives with the interval in which shifts can be read off."""
     figure, axes = panels(len(rows))
     for panel, row in zip(axes, rows, strict=True):

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from unweave.arrays import Atoms
 from unweave.networks.planted import unit_network
@@ -15,6 +15,10 @@ from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_identification import WeightRecovery
 from unweave.reproduce.fiedler.shallow_pictures import COLOURS, draw_lines, panels
 from unweave.reproduce.fiedler.shallow_trials import matched
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Inputs, and numbers of neurons.
 SIZES = {
@@ -79,7 +83,7 @@ def measure(cell: Cell) -> Numbers:
     return {"found": 1.0, **vars(scales), "ratio": scales.after / scales.before}
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """The scales over the number of neurons."""
     figure, (panel,) = panels(1, width=6.0, height=4.4)
     shown = {

@@ -1,13 +1,16 @@
 """Shallow students with several rates and longer training [fiedler, Fig. 1.4]."""
 
 from collections.abc import Sequence
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from unweave.reports.pictures.style import legend_above
 from unweave.reproduce.experiment import Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import COLOURS, draw_lines, panels
 from unweave.reproduce.fiedler.student_trials import ERRORS, NOTES_OF_STUDENTS, SHOWN, well_sampled_trial
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Inputs, powers of the inputs that make neurons, rates, gradient steps.
 SIZES = {
@@ -28,7 +31,7 @@ def settings(scale: Scale) -> Sequence[Settings]:
     return [{"inputs": inputs, "order": order, "rate": rate, "steps": steps} for rate in rates for order in orders]
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Four errors over the order of neurons, one line per rate."""
     figure, axes = panels(len(SHOWN))
     rates = list(dict.fromkeys(float(row.settings["rate"]) for row in rows))

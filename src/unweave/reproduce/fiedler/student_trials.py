@@ -1,7 +1,7 @@
 """One trial of [fiedler, Sec. 1.3.1]: plant a shallow teacher, train a student, compare; and what its figures share."""
 
 import numpy as np
-from scipy.spatial.distance import cdist
+import scipy  # its parts are loaded when first used
 
 from unweave.reproduce.experiment import Cell, Numbers
 from unweave.reproduce.fiedler.shallow_trials import matched, neurons_of, uniform_difference
@@ -57,7 +57,7 @@ def student_trial(cell: Cell, *, samples: int, points: int = 100_000) -> Numbers
         "parameters": float(neurons * (inputs + 1)),
         "loss": ended.losses[-1],
         "uniform": uniform_difference(ended.network, truth, points, rng),
-        "weights": float(np.max(np.min(cdist(hidden.weights, found.weights), axis=1))),
+        "weights": float(np.max(np.min(scipy.spatial.distance.cdist(hidden.weights, found.weights), axis=1))),
         "shifts": float(np.linalg.norm(hidden.biases - found.biases[order])),
         "steps_taken": float(ended.steps),
     }

@@ -1,12 +1,15 @@
 """Shallow students over the number of inputs, with the same rate and length of training [fiedler, Fig. 1.3]."""
 
 from collections.abc import Sequence
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from unweave.reproduce.experiment import Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import draw_squares
 from unweave.reproduce.fiedler.student_trials import ERRORS, NOTES_OF_STUDENTS, SHOWN, well_sampled_trial
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Inputs, powers of the inputs that make neurons, gradient steps.
 SIZES = {
@@ -27,7 +30,7 @@ def settings(scale: Scale) -> Sequence[Settings]:
     return [{"inputs": each, "order": order, "rate": RATE, "steps": steps} for each in inputs for order in orders]
 
 
-def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Four errors by inputs and order of neurons."""
     return {"wider-students.png": draw_squares(rows, "inputs", "order", SHOWN)}
 

@@ -14,8 +14,8 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy.optimize import minimize
 
 from unweave.arrays import Atoms, PerPoint, Points, Vector
 from unweave.numerics.symmetric_tensors import Tensor
@@ -90,7 +90,7 @@ class Landscape:
         settings: Any = {"bounds": _box(len(self.second)), "options": {"gtol": GRADIENT_TOL}}
         for _ in range(restarts):
             start = START_SPREAD * rng.standard_normal(len(self.second))
-            z = minimize(self.one_by_one, start, jac=True, method="L-BFGS-B", **settings).x
+            z = scipy.optimize.minimize(self.one_by_one, start, jac=True, method="L-BFGS-B", **settings).x
             ratio = float(z @ self.second @ z) / sqrt(2) / self.coefficient_2
             if not ORDER_2_RANGE[0] < ratio < ORDER_2_RANGE[1]:
                 continue
@@ -113,7 +113,7 @@ class Landscape:
         start = START_SPREAD * rng.standard_normal(shape).ravel()
         options = {"gtol": GRADIENT_TOL, "maxiter": 5_000, "maxfun": 10_000}
         box = _box(len(start))
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box, options=options).x
+        found = scipy.optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box, options=options).x
         return self._rows(found.reshape(shape))
 
     def _rows(self, columns: Atoms) -> Atoms:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy.optimize import linear_sum_assignment
 
 from unweave.activations import Activation
 from unweave.arrays import Atoms, PerNeuron, PerPoint, Points, Vector
@@ -40,7 +40,7 @@ def turned(row: Vector, angle: float, rng: np.random.Generator) -> Vector:
 def row_angles(truth: Atoms, found: Float64[np.ndarray, "found inputs"], *, is_signed: bool) -> PerNeuron:
     """Measure the angle in degrees of every true row to its own found one; 90 where there is none."""
     cosines = truth @ found.T if is_signed else np.abs(truth @ found.T)
-    mine, its = linear_sum_assignment(-cosines)
+    mine, its = scipy.optimize.linear_sum_assignment(-cosines)
     angles = np.full(len(truth), MISSED)
     signs = np.where((truth[mine] * found[its]).sum(axis=1) < 0, -1.0, 1.0)[:, None] if not is_signed else 1.0
     distances = np.linalg.norm(truth[mine] - signs * found[its], axis=1)

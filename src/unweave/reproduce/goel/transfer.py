@@ -8,7 +8,7 @@ at the mean of the units.
 from itertools import product
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy  # its parts are loaded when first used
 
 from unweave.arrays import Vector
 from unweave.learn.lowest_layer.units import monic_coefficients, unit_coefficients, unit_named
@@ -63,7 +63,7 @@ def measure(cell: Cell) -> Numbers:
     name, threshold = str(cell.settings["unit"]), float(cell.settings["threshold"])
     whole, linear = (_landscape(name, threshold, has_pairs=has_pairs) for has_pairs in (True, False))
     start = 0.5 * np.random.default_rng(cell.seed).standard_normal(INPUTS)
-    z = minimize(whole.one_by_one, start, jac=True, method="BFGS", options={"gtol": 1e-11}).x
+    z = scipy.optimize.minimize(whole.one_by_one, start, jac=True, method="BFGS", options={"gtol": 1e-11}).x
     gradients = [landscape.one_by_one(z)[1] for landscape in (whole, linear)]
     hessians = [_hessian(landscape, z) for landscape in (whole, linear)]
     lowest = [float(np.linalg.eigvalsh(hessian)[0]) for hessian in hessians]

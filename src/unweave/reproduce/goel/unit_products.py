@@ -3,7 +3,7 @@
 from math import comb, exp, sqrt
 
 import numpy as np
-from scipy.integrate import quad
+import scipy  # its parts are loaded when first used
 from scipy.special import ndtr
 
 from unweave.activations import STEP
@@ -25,7 +25,7 @@ def joint_probability(threshold: float, cosine: float) -> float:
         argument = threshold + excess
         return exp(-excess * (threshold + excess / 2)) * float(ndtr((cosine * argument - threshold) / spread))
 
-    return scale * quad(density, 0.0, 12.0, epsabs=0.0, epsrel=1e-10, limit=400)[0]
+    return scale * scipy.integrate.quad(density, 0.0, 12.0, epsabs=0.0, epsrel=1e-10, limit=400)[0]
 
 
 def printed_bound(threshold: float, cosine: float) -> float:

@@ -8,9 +8,8 @@ the step: ``(H + s r) u = -g`` with ``H + s r`` semidefinite.
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy.optimize import brentq
 
 from unweave.arrays import Atoms, Vector
 from unweave.learn.quadratic.optimality import OptimalityTest
@@ -101,7 +100,7 @@ def cubic_minimum(values: Vector, slopes: Vector, strength: float) -> Vector:
     first = lowest + 1e-14 * highest
     if excess(first) <= 0.0:
         return step(first)
-    length: float = brentq(excess, first, highest, xtol=1e-300)  # pyright: ignore[reportAssignmentType]
+    length: float = scipy.optimize.brentq(excess, first, highest, xtol=1e-300)  # pyright: ignore[reportAssignmentType]
     return step(length)
 
 

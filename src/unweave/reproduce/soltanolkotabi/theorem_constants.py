@@ -69,7 +69,7 @@ class TheoremConstants:
 
 
 def theorem_constants(planted: TrainingPoint) -> TheoremConstants:
-    """Measure the theorem's constants at a network, as a rule the planted one.
+    """Measure the constants of [soltanolkotabi, Thm. 2.5] at a network, as a rule the planted one.
 
     Args:
         planted: the planted network; where it is unknown, the current one gives the constants of a theorem about

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy import stats
 from scipy.linalg import solve_triangular
 
 from unweave.arrays import Atoms, PerNeuron, Points, Vector
@@ -254,9 +254,9 @@ class Gaussianity:
         Assumes: enough rows for the means to be normal; order 4 has heavy tails below some thousand rows.
         """
         lines, rank = self.along_lines.shape[1], len(self.skewness)
-        one_of_many = stats.norm.isf(rules.false_alarm / (2 * lines))
-        entries = np.sqrt(stats.chi2.isf(rules.false_alarm, rank) / rank)
-        one = stats.norm.isf(rules.false_alarm / 2)
+        one_of_many = scipy.stats.norm.isf(rules.false_alarm / (2 * lines))
+        entries = np.sqrt(scipy.stats.chi2.isf(rules.false_alarm, rank) / rank)
+        one = scipy.stats.norm.isf(rules.false_alarm / 2)
         numbers = [
             *((NAMES[k], np.abs(self.along_lines[k - 1]).max(), one_of_many) for k in ORDERS),
             ("skewness of the inputs, all directions", np.sqrt(np.mean(self.skewness**2)), entries),

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import unweave
-from correction_models import SmallConvolutions, perceptron, small_images, small_points
+from late import LateModule, torch
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.recipes import Recipe
+from unweave.explore.feature_correction.runner import MeasurementProgress
 from unweave.explore.feature_correction.samples import check_samples
+
+models = LateModule("correction_models")
 
 QUICK: dict[str, Any] = {
     "recipe": Recipe(epochs=1, batch=20),
@@ -40,7 +42,9 @@ class Measured:
 def whole(seed: int, tmp_path_factory: pytest.TempPathFactory) -> Measured:
     """Measure once what most tests compare with or read."""
     folder = tmp_path_factory.mktemp("whole")
-    result = unweave.measure_feature_correction(SmallConvolutions(), small_images(seed), folder=folder, **QUICK)
+    result = unweave.measure_feature_correction(
+        models.SmallConvolutions(), models.small_images(seed), folder=folder, **QUICK
+    )
     return Measured(seed, result, folder)
 
 
@@ -75,7 +79,7 @@ def test_the_ensemble_averages_probabilities(whole: Measured) -> None:
     shares = [torch.softmax(torch.tensor(load_file(path)["test_outputs"]), dim=1) for path in files]
     assert len(shares) == 2
     answers = torch.stack(shares).mean(0).argmax(1).numpy()
-    assert whole.result.depths[1].ensemble == np.mean(answers == small_images(whole.seed)[3])
+    assert whole.result.depths[1].ensemble == np.mean(answers == models.small_images(whole.seed)[3])
 
 
 class Killed(Exception):
@@ -84,28 +88,28 @@ class Killed(Exception):
 
 @pytest.mark.parametrize("last", [5, *(pytest.param(last, marks=pytest.mark.slow) for last in (1, 12))])
 def test_a_killed_run_goes_on_to_the_same_table(last: int, whole: Measured, tmp_path: Path) -> None:
-    def kill(_: str, done: int) -> None:
-        if done >= last:
+    def kill(seen: MeasurementProgress) -> None:
+        if seen.done >= last:
             raise Killed
 
-    model, data = SmallConvolutions(), small_images(whole.seed)
+    model, data = models.SmallConvolutions(), models.small_images(whole.seed)
     with pytest.raises(Killed):
         unweave.measure_feature_correction(model, data, folder=tmp_path, on_progress=kill, **QUICK)
     trained = []
     again = unweave.measure_feature_correction(
-        model, data, folder=tmp_path, on_progress=lambda name, _: trained.append(name), **QUICK
+        model, data, folder=tmp_path, on_progress=lambda seen: trained.append(seen.name), **QUICK
     )
     assert told(again) == told(whole.result)
     assert len(trained) - 1 == len(list((whole.folder / "trainings").glob("*.json"))) - last
 
 
 def test_memory_and_folder_give_the_same_table(whole: Measured) -> None:
-    in_memory = unweave.measure_feature_correction(SmallConvolutions(), small_images(whole.seed), **QUICK)
+    in_memory = unweave.measure_feature_correction(models.SmallConvolutions(), models.small_images(whole.seed), **QUICK)
     assert told(in_memory) == told(whole.result)
 
 
 def test_time_that_is_over_gives_a_partial_report_and_goes_on(whole: Measured, tmp_path: Path) -> None:
-    model, data = SmallConvolutions(), small_images(whole.seed)
+    model, data = models.SmallConvolutions(), models.small_images(whole.seed)
     partial = unweave.measure_feature_correction(model, data, folder=tmp_path, seconds=0.01, **QUICK)
     assert not partial.is_complete
     assert f"{len(partial.missing)} of" in " ".join(partial.notes)
@@ -114,15 +118,15 @@ def test_time_that_is_over_gives_a_partial_report_and_goes_on(whole: Measured, t
 
 def test_more_seeds_go_on_in_the_same_folder(whole: Measured, tmp_path: Path) -> None:
     folder = shutil.copytree(whole.folder, tmp_path / "copy")
-    model, data = SmallConvolutions(), small_images(whole.seed)
+    model, data = models.SmallConvolutions(), models.small_images(whole.seed)
     more = unweave.measure_feature_correction(model, data, folder=folder, **QUICK | {"seeds": 3})
     assert more.full.values[:2] == whole.result.full.values
     with pytest.raises(InvalidInput, match="other settings"):
-        unweave.measure_feature_correction(model, small_images(whole.seed + 1), folder=folder, **QUICK)
+        unweave.measure_feature_correction(model, models.small_images(whole.seed + 1), folder=folder, **QUICK)
 
 
 def test_real_labels_are_scored_by_explained_variance(seed: int) -> None:
-    x_train, _, x_test, _ = small_points(seed)
+    x_train, _, x_test, _ = models.small_points(seed)
     labels = [np.sin(x).sum(axis=1).astype(np.float64) * 100 for x in (x_train, x_test)]
     data = (x_train, labels[0], x_test, labels[1])
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
@@ -140,7 +144,7 @@ def test_ones_own_loop_gets_what_trains_and_the_penalty(seed: int) -> None:
         calls.append((len(parameters), penalty().item(), number))
 
     unweave.measure_feature_correction(
-        perceptron(), small_points(seed), train=loop, seeds=1, windows=(0,), prox=(2.0,), random_state=7
+        models.perceptron(), models.small_points(seed), train=loop, seeds=1, windows=(0,), prox=(2.0,), random_state=7
     )
     # The last of them are: first unit frozen, and all trained from another start, pulled to the first unit.
     assert [count for count, _, _ in calls[-2:]] == [4, 6]
@@ -154,11 +158,11 @@ def test_ones_own_loop_is_told_which_rows_are_held_out(seed: int) -> None:
     told_rows = []
     settings = QUICK | {"seeds": 1, "depths": (1,)}
     unweave.measure_feature_correction(
-        perceptron(), small_points(seed), train=lambda *given: told_rows.append(given[4]), **settings
+        models.perceptron(), models.small_points(seed), train=lambda *given: told_rows.append(given[4]), **settings
     )
-    samples = check_samples(small_points(seed), has_validation=True, random_state=0)
+    samples = check_samples(models.small_points(seed), has_validation=True, random_state=0)
     for rows in told_rows:
-        assert np.array_equal(small_points(seed)[0][rows], samples.train_inputs)
+        assert np.array_equal(models.small_points(seed)[0][rows], samples.train_inputs)
         assert len(rows) == 32
 
 
@@ -177,14 +181,14 @@ def test_without_a_pull_training_all_owes_nothing_to_training_alone(seed: int) -
 def test_features_of_wide_units_are_not_compared(seed: int) -> None:
     model = torch.nn.Sequential(*(torch.nn.Linear(*sizes) for sizes in ((4, 30), (30, 5), (5, 2))))
     for test, is_compared in ((100, False), (120, True)):
-        result = unweave.measure_feature_correction(model, small_points(seed, test=test), depths=(1,), **QUICK)
+        result = unweave.measure_feature_correction(model, models.small_points(seed, test=test), depths=(1,), **QUICK)
         assert bool(result.depths[0].alignment.values) == is_compared
         assert any("wide units were not compared" in note for note in result.notes) != is_compared
 
 
 def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> None:
     settings = QUICK | {"recipe": Recipe(epochs=6, batch=10, learning_rate=1e20), "seeds": 5}
-    result = unweave.measure_feature_correction(perceptron(), small_points(seed), depths=(1,), **settings)
+    result = unweave.measure_feature_correction(models.perceptron(), models.small_points(seed), depths=(1,), **settings)
     assert any("diverged: lower the learning rate" in note for note in result.notes)
     assert result.depths[0].verdict == "no conclusion: a training diverged"
     assert "nan" not in result.as_table()
@@ -219,68 +223,50 @@ def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> 
     ],
 )
 def test_wrong_use_is_refused_before_any_training(changed: dict[str, Any], message: str) -> None:
-    def never(*_: object) -> None:
+    def never(_: MeasurementProgress) -> None:
         pytest.fail("something was trained")
 
     with pytest.raises(InvalidInput, match=message):
-        unweave.measure_feature_correction(SmallConvolutions(), small_images(0), on_progress=never, **QUICK | changed)
+        unweave.measure_feature_correction(
+            models.SmallConvolutions(), models.small_images(0), on_progress=never, **QUICK | changed
+        )
 
 
 def test_models_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InvalidInput, match=r"each of 3 classes, got \(2, 5\)"):
         unweave.measure_feature_correction(
-            torch.nn.Sequential(torch.nn.Conv2d(1, 5, 3), torch.nn.Flatten(), torch.nn.Linear(20, 5)), small_images(0)
+            torch.nn.Sequential(torch.nn.Conv2d(1, 5, 3), torch.nn.Flatten(), torch.nn.Linear(20, 5)),
+            models.small_images(0),
         )
     with pytest.raises(InvalidInput, match="is a class"):
-        unweave.measure_feature_correction(SmallConvolutions, small_images(0))
+        unweave.measure_feature_correction(models.SmallConvolutions, models.small_images(0))
     with pytest.raises(InvalidInput, match="got str"):
-        unweave.measure_feature_correction("resnet", small_images(0))
+        unweave.measure_feature_correction("resnet", models.small_images(0))
     with pytest.raises(InvalidInput, match="return a torch module"):
-        unweave.measure_feature_correction(lambda seed: seed, small_images(0))
-
-
-class OddArguments(torch.nn.Module):
-    """Its second unit is called in a way that can't be cut."""
-
-    def __init__(self, way: str) -> None:
-        super().__init__()
-        self.way, self.first, self.second = way, torch.nn.Linear(4, 6), Taking(way)
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        hidden = self.first(rows)
-        return self.second(rows=hidden) if self.way == "name" else self.second((hidden, hidden))
-
-
-class Taking(torch.nn.Module):
-    def __init__(self, way: str) -> None:
-        super().__init__()
-        self.way, self.inner, self.head = way, torch.nn.Linear(6, 6), torch.nn.Linear(6, 2)
-
-    def forward(self, rows: torch.Tensor | tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        return self.head(self.inner(rows if isinstance(rows, torch.Tensor) else rows[0]))
+        unweave.measure_feature_correction(lambda seed: seed, models.small_images(0))
 
 
 @pytest.mark.parametrize(("way", "came"), [("name", "nothing"), ("tuple", "tuple")])
 def test_units_that_cannot_be_cut_are_refused(way: str, came: str) -> None:
     with pytest.raises(InvalidInput, match=f"one tensor of a row per input, but {came} is given"):
-        unweave.measure_feature_correction(OddArguments(way), small_points(0), units=("first", "second"))
+        unweave.measure_feature_correction(models.OddArguments(way), models.small_points(0), units=("first", "second"))
 
 
 def test_a_function_that_returns_one_module_for_all_seeds_is_refused() -> None:
-    model = perceptron()
+    model = models.perceptron()
     with pytest.raises(InvalidInput, match="same weights for two seeds"):
-        unweave.measure_feature_correction(lambda _: model, small_points(0))
+        unweave.measure_feature_correction(lambda _: model, models.small_points(0))
 
 
 def test_precisions_that_numpy_has_not_are_refused() -> None:
     with pytest.raises(InvalidInput, match="bfloat16"):
-        unweave.measure_feature_correction(perceptron().to(torch.bfloat16), small_points(0))
+        unweave.measure_feature_correction(models.perceptron().to(torch.bfloat16), models.small_points(0))
 
 
 def test_without_torch_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unweave.extras.find_spec", lambda _: None)
     with pytest.raises(InvalidInput, match=r"pip install 'unweave\[torch\]'"):
-        unweave.measure_feature_correction(SmallConvolutions(), small_images(0))
+        unweave.measure_feature_correction(models.SmallConvolutions(), models.small_images(0))
 
 
 @pytest.mark.slow

@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-import torch
-from torch import nn
 
 import unweave
+from late import nn, torch
 
 SETTINGS: dict[str, Any] = {"seeds": 5, "windows": (0,), "prox": (1e-4,)}
 
@@ -19,13 +18,13 @@ def blobs(seed: int) -> tuple[np.ndarray, ...]:
     return points[:60], labels[:60], points[60:], labels[60:]
 
 
-def layers(_seed: int) -> nn.Module:
+def layers(_seed: int) -> "nn.Module":
     return nn.Sequential(
         nn.Sequential(nn.Linear(4, 8), nn.ReLU()), nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Linear(8, 2)
     )
 
 
-def dead(seed: int) -> nn.Module:
+def dead(seed: int) -> "nn.Module":
     """No neuron is ever on: whatever is trained, answers are constant."""
     model: Any = layers(seed)
     with torch.no_grad():

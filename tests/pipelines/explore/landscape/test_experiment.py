@@ -1,11 +1,9 @@
 from dataclasses import replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unweave._kernels import landscape as kernel
+from late import LateModule
 from unweave.activations import NAMED, QUADRATIC, STEP, TANH, Activation, elu, leaky_relu, softplus
 from unweave.exceptions import InvalidInput
 from unweave.explore.landscape.experiment import (
@@ -19,16 +17,17 @@ from unweave.explore.landscape.trainings import training_curves
 from unweave.learn.overparameterized.jacobian import TrainingPoint
 from unweave.learn.overparameterized.newton import GramLevenbergMarquardt
 
+kernel = LateModule("unweave._kernels.landscape")
 SHARP = softplus(10.0)
 SMALL = LandscapeDesign(SHARP, samples=12, planted=2, starts=3)
 
 
-def some_runs(seed: int, activation: Activation = SHARP, *, neurons: int = 5, inputs: int = 4) -> kernel.Runs:
+def some_runs(seed: int, activation: Activation = SHARP, *, neurons: int = 5, inputs: int = 4) -> "kernel.Runs":
     design = replace(SMALL, activation=activation)
     return design.runs(neurons=neurons, inputs=inputs, rng=np.random.default_rng(seed))
 
 
-def point_of(runs: kernel.Runs, index: int, activation: Activation, *, trains_outputs: bool = True) -> TrainingPoint:
+def point_of(runs: "kernel.Runs", index: int, activation: Activation, *, trains_outputs: bool = True) -> TrainingPoint:
     outputs, weights, points, labels = (array[index] for array in runs)
     return TrainingPoint(points, labels, outputs, weights, activation, trains_outputs)
 
@@ -93,6 +92,8 @@ def test_families_carry_their_numbers(activation: Activation, seed: int) -> None
 
 @pytest.mark.parametrize("beta", [1.0, 10.0])
 def test_the_fast_softplus_is_exact(beta: float) -> None:
+    import jax
+
     t = np.linspace(-40.0, 40.0, 4_001)
     with kernel.double_precision():
         value, slope = jax.jvp(kernel._softplus, (beta * t,), (np.ones_like(t),))
@@ -125,7 +126,7 @@ def test_newton_ends_where_the_librarys_ends(seed: int) -> None:
 
 def test_a_run_that_needs_more_damping_is_not_given_up(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Ten rejected steps raise the damping by seven decades; from here it takes more of them before one is accepted.
-    monkeypatch.setattr(kernel, "FIRST_DAMPING", 1e-14)
+    monkeypatch.setattr("unweave._kernels.landscape.FIRST_DAMPING", 1e-14)
     runs = some_runs(seed, SHARP, neurons=9)
     found = kernel.levenberg_marquardt(runs, SHARP, steps=150, loss_tol=1e-12, trains_outputs=True)
     assert np.all(found.losses <= 1e-12)
@@ -135,7 +136,7 @@ def test_filling_up_changes_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) 
     runs = some_runs(seed, SHARP, neurons=5, inputs=3)
     ends = []
     for size in (1, 8):
-        monkeypatch.setattr(kernel, "PADDED_SIZE", size)
+        monkeypatch.setattr("unweave._kernels.landscape.PADDED_SIZE", size)
         ends.append(kernel.levenberg_marquardt(runs, SHARP, steps=10, loss_tol=0.0, trains_outputs=True))
     assert ends[0].weights.shape == ends[1].weights.shape == runs.weights.shape
     assert np.allclose(ends[0].weights, ends[1].weights, atol=1e-8)
@@ -156,12 +157,14 @@ def test_runs_that_are_done_leave_the_batch(seed: int) -> None:
 
 
 def test_more_runs_than_a_batch_holds_are_all_trained(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "LARGEST_BATCH", 4)
+    monkeypatch.setattr("unweave._kernels.landscape.LARGEST_BATCH", 4)
     assert explore(SMALL, neurons=9, inputs=5, seed=seed).run_share == 1.0
 
 
 @pytest.mark.parametrize("flag", [True, False])
 def test_the_global_flag_of_jax_does_not_matter(flag: bool, seed: int) -> None:
+    import jax
+
     with jax.enable_x64(flag):
         found = explore(SMALL, neurons=6, inputs=5, seed=seed)
     assert np.array_equal(found.losses, explore(SMALL, neurons=6, inputs=5, seed=seed).losses)
@@ -217,6 +220,8 @@ def test_training_curves_fall_to_the_tolerance(seed: int) -> None:
 
 
 def test_a_function_of_jax_serves_as_activation(seed: int) -> None:
+    import jax.numpy as jnp
+
     design = replace(SMALL, activation=lambda t: jnp.maximum(t, 0.1 * t))
     assert explore(design, neurons=12, inputs=6, seed=seed).losses.shape == (2, 3)
 

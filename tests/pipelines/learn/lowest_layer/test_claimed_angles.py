@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halfspace_samples import planted_rows, with_pairs
-from unweave.learn import LowestLayerRegressor
+from unweave import learn  # estimators are loaded when first used
 from unweave.learn.lowest_layer.units import unit_named
 from unweave.result import Outcome
 
@@ -45,7 +45,7 @@ def test_two_neurons_that_were_taken_for_one_are_nearer_than_the_resolution(gap:
     true = np.array([[1.0, 0.0, 0.0], [np.cos(gap), np.sin(gap), 0.0], [0.0, 0.0, 1.0]])
     points = rng.standard_normal((3_000, 3))
     labels = np.maximum(points @ true.T - 0.9, 0.0) @ [1.0, -0.7, 1.3]
-    found = LowestLayerRegressor(activation="relu", random_state=seed).fit(points, labels)
+    found = learn.LowestLayerRegressor(activation="relu", random_state=seed).fit(points, labels)
     certificate = found.certificate_
     if found.outcome_ is Outcome.IDENTIFIED:
         assert len(found.weights_) == 2
@@ -64,8 +64,8 @@ def fitted(
     noise: float,
     seed: list[int],
     neurons: int | None = None,
-) -> tuple[LowestLayerRegressor, np.ndarray]:
+) -> "tuple[learn.LowestLayerRegressor, np.ndarray]":
     rng = np.random.default_rng(seed)
     true, points = planted_rows(rng, 3, 4, mixing=0.5), rng.standard_normal((8_000, 4))
     labels = upper(unit_named(unit)(points @ true.T - threshold)) + noise * rng.standard_normal(8_000)
-    return LowestLayerRegressor(activation=unit, neurons=neurons, random_state=seed[-1]).fit(points, labels), true
+    return learn.LowestLayerRegressor(activation=unit, neurons=neurons, random_state=seed[-1]).fit(points, labels), true

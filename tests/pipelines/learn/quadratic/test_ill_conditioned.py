@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from unweave import learn  # estimators are loaded when first used
 from unweave.exceptions import InvalidInput
-from unweave.learn import QuadraticNetworkRegressor
 
 SAMPLES, INPUTS = 200, 4
 
@@ -28,7 +28,7 @@ def attained(centred: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean(residuals**2)) / 2
 
 
-def half_mean_square(model: QuadraticNetworkRegressor, points: np.ndarray, labels: np.ndarray) -> float:
+def half_mean_square(model: "learn.QuadraticNetworkRegressor", points: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean((model.predict(points) - labels) ** 2)) / 2
 
 
@@ -40,7 +40,7 @@ def unix_time(points: np.ndarray) -> np.ndarray:
 def test_offsets_do_not_change_what_is_reached(moved: Callable[[np.ndarray], np.ndarray], seed: int) -> None:
     """audit A15: columns offset by 1e5 and a time in seconds were "global" far above the optimum."""
     points, labels = samples(seed, noise=0.1)
-    model = QuadraticNetworkRegressor(signs="both", ridge=0, fit_bias=True).fit(moved(points), labels)
+    model = learn.QuadraticNetworkRegressor(signs="both", ridge=0, fit_bias=True).fit(moved(points), labels)
     optimum = attained(points, labels)
     assert model.certificate_.lower_bound <= optimum * (1 + 1e-5)
     assert model.certificate_.loss == pytest.approx(optimum, rel=1e-5)
@@ -54,7 +54,7 @@ def test_columns_that_nearly_agree_are_told_apart(seed: int) -> None:
     points[:, 3] = points[:, 2] + 1e-7 * points[:, 3]
     difference = 1e7 * (points[:, 3] - points[:, 2])
     labels = difference**2 + points[:, 0] * difference
-    model = QuadraticNetworkRegressor(signs="both", ridge=0).fit(points, labels)
+    model = learn.QuadraticNetworkRegressor(signs="both", ridge=0).fit(points, labels)
     assert model.certificate_.lower_bound <= 1e-15
     assert model.certificate_.loss < 1e-12
     assert model.outcome_.value == "identified"
@@ -71,7 +71,9 @@ def test_a_lower_bound_is_never_above_what_is_attained(closeness: float, fit_bia
     # What floats have kept of the hidden column.
     hidden = (points[:, 3] - points[:, 2]) / closeness
     labels = hidden**2 + points[:, 0] * hidden
-    certificate = QuadraticNetworkRegressor(signs="both", ridge=0, fit_bias=fit_bias).fit(points, labels).certificate_
+    certificate = (
+        learn.QuadraticNetworkRegressor(signs="both", ridge=0, fit_bias=fit_bias).fit(points, labels).certificate_
+    )
     assert certificate.lower_bound <= 1e-12
     assert certificate.loss < 1e-8 or not certificate.is_global
 
@@ -82,7 +84,7 @@ def test_a_bound_of_one_sign_holds_in_skew_coordinates(seed: int) -> None:
     white = rng.standard_normal((60, 3))
     teacher = (white @ rng.standard_normal(3)) ** 2
     mixing = rng.standard_normal((3, 3)) * np.array([1.0, 1e-4, 1e-8])
-    model = QuadraticNetworkRegressor(signs="positive").fit(white @ mixing, teacher)
+    model = learn.QuadraticNetworkRegressor(signs="positive").fit(white @ mixing, teacher)
     # The teacher itself has no loss.
     assert model.certificate_.lower_bound <= 1e-15
     assert model.certificate_.loss < 1e-9 or not model.certificate_.is_global
@@ -93,16 +95,16 @@ def test_inputs_and_targets_without_squares_are_named(factor: float, seed: int) 
     """audit B10: `X * 1e200` ended with the ValueError or LinAlgError of some library."""
     points, labels = samples(seed, noise=0.1)
     with pytest.raises(InvalidInput, match=r"input 0 .* another unit"):
-        QuadraticNetworkRegressor().fit(factor * points, labels)
+        learn.QuadraticNetworkRegressor().fit(factor * points, labels)
     with pytest.raises(InvalidInput, match=r"the target .* another unit"):
-        QuadraticNetworkRegressor().fit(points, factor * labels)
+        learn.QuadraticNetworkRegressor().fit(points, factor * labels)
 
 
 @pytest.mark.parametrize("factor", [1e-60, 1e60])
 def test_units_do_not_matter_within_range(factor: float, seed: int) -> None:
     """audit B10: what can be squared is trained, in whatever unit."""
     points, labels = samples(seed, noise=0.1)
-    plain = QuadraticNetworkRegressor(signs="both", ridge=0).fit(points, labels).certificate_
-    scaled = QuadraticNetworkRegressor(signs="both", ridge=0).fit(factor * points, factor * labels).certificate_
+    plain = learn.QuadraticNetworkRegressor(signs="both", ridge=0).fit(points, labels).certificate_
+    scaled = learn.QuadraticNetworkRegressor(signs="both", ridge=0).fit(factor * points, factor * labels).certificate_
     assert scaled.loss / factor**2 == pytest.approx(plain.loss, rel=1e-9)
     assert scaled.is_global

@@ -2,15 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from sklearn.datasets import load_diabetes
-from sklearn.linear_model import Ridge, RidgeCV
-from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from unweave import learn  # estimators are loaded when first used
 from unweave.exceptions import InvalidInput
-from unweave.learn import QuadraticNetworkRegressor
 from unweave.result import Outcome
 
 
@@ -26,7 +20,7 @@ def noisy(seed: int, *, samples: int, inputs: int, noise: float = 0.2, sign: flo
 def test_held_out_rows_choose_one_sign_for_a_noisy_teacher_of_one_sign(sign: float, seed: int) -> None:
     """audit D: both signs fit the noise, with an R2 of .17 where one sign has .96."""
     points, labels, fresh, truth = noisy(seed, samples=120, inputs=14, sign=sign)
-    model = QuadraticNetworkRegressor().fit(points, labels)
+    model = learn.QuadraticNetworkRegressor().fit(points, labels)
     assert np.all(np.sign(model.output_weights_) == sign)
     assert model.score(fresh, truth) > 0.9
     assert model.outcome_ is Outcome.PARTLY_IDENTIFIED
@@ -37,7 +31,7 @@ def test_held_out_rows_choose_both_signs_for_a_noisy_teacher_of_both(seed: int) 
     rng = np.random.default_rng(seed)
     points, matrix = rng.standard_normal((400, 8)), rng.standard_normal((8, 8))
     labels = np.sum((points @ matrix) * points, axis=1) + rng.standard_normal(400)
-    model = QuadraticNetworkRegressor().fit(points, labels)
+    model = learn.QuadraticNetworkRegressor().fit(points, labels)
     assert {-1.0, 1.0} == set(model.output_weights_)
     assert model.certificate_.is_global
     assert np.max(np.abs(model.matrix_ - (matrix + matrix.T) / 2)) < 0.3
@@ -45,9 +39,12 @@ def test_held_out_rows_choose_both_signs_for_a_noisy_teacher_of_both(seed: int) 
 
 def test_a_ridge_is_that_of_scikit_learn(seed: int) -> None:
     """Features of standardised inputs in the same metric: off-diagonal products count once for two entries."""
+    from sklearn.linear_model import Ridge
+    from sklearn.preprocessing import StandardScaler
+
     rng = np.random.default_rng(seed)
     points, labels = rng.standard_normal((50, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, 0], rng.standard_normal(50)
-    model = QuadraticNetworkRegressor(signs="both", ridge=0.1, fit_bias=True).fit(points, labels)
+    model = learn.QuadraticNetworkRegressor(signs="both", ridge=0.1, fit_bias=True).fit(points, labels)
     standard = StandardScaler().fit_transform(points)
     left, right = np.triu_indices(4)
     squares = standard[:, left] * standard[:, right] * np.where(left == right, 1.0, np.sqrt(2))
@@ -67,7 +64,7 @@ def test_a_ridge_is_that_of_scikit_learn(seed: int) -> None:
 def test_the_certified_loss_is_that_of_predict(columns: int, offset: float, seed: int) -> None:
     rng = np.random.default_rng([seed, columns])
     points, labels = rng.standard_normal((60, columns)), rng.standard_normal(60)
-    model = QuadraticNetworkRegressor(signs="both", ridge=0.01, fit_bias=True).fit(points + offset, labels)
+    model = learn.QuadraticNetworkRegressor(signs="both", ridge=0.01, fit_bias=True).fit(points + offset, labels)
     loss = np.mean((model.predict(points + offset) - labels) ** 2) / 2
     assert model.certificate_.loss == pytest.approx(loss, rel=1e-9)
     assert model.certificate_.lower_bound <= model.certificate_.objective
@@ -75,8 +72,10 @@ def test_the_certified_loss_is_that_of_predict(columns: int, offset: float, seed
 
 
 def test_a_trace_penalty_is_the_smallest_of_loss_plus_mean_output(seed: int) -> None:
+    from scipy.optimize import minimize
+
     points, labels, _, _ = noisy(seed, samples=40, inputs=4, noise=0.5)
-    model = QuadraticNetworkRegressor(signs="positive", trace_penalty=0.2).fit(points, labels)
+    model = learn.QuadraticNetworkRegressor(signs="positive", trace_penalty=0.2).fit(points, labels)
     weight = 0.2 * np.sqrt(np.mean(labels**2))
 
     def objective(flat: np.ndarray) -> float:
@@ -94,7 +93,7 @@ def test_a_trace_penalty_is_the_smallest_of_loss_plus_mean_output(seed: int) -> 
 def test_exact_labels_are_met_without_a_penalty(seed: int) -> None:
     points, _, fresh, _ = noisy(seed, samples=60, inputs=6)
     matrix = np.diag([3.0, 1.0, 0.0, 0.0, -1.0, 2.0])
-    model = QuadraticNetworkRegressor().fit(points, np.sum((points @ matrix) * points, axis=1))
+    model = learn.QuadraticNetworkRegressor().fit(points, np.sum((points @ matrix) * points, axis=1))
     assert model.outcome_ is Outcome.IDENTIFIED
     assert (model.ridge_, model.trace_penalty_, model.certificate_.penalty) == (0.0, 0.0, 0.0)
     np.testing.assert_allclose(model.predict(fresh), np.sum((fresh @ matrix) * fresh, axis=1), atol=1e-9)
@@ -103,7 +102,7 @@ def test_exact_labels_are_met_without_a_penalty(seed: int) -> None:
 @pytest.mark.slow
 def test_large_exact_samples_stay_exact(seed: int) -> None:
     points, matrix = np.random.default_rng(seed).standard_normal((3_000, 34)), np.diag(np.arange(34.0) - 10)
-    exact = QuadraticNetworkRegressor().fit(points, np.sum((points @ matrix) * points, axis=1))
+    exact = learn.QuadraticNetworkRegressor().fit(points, np.sum((points @ matrix) * points, axis=1))
     assert exact.outcome_ is Outcome.IDENTIFIED
     assert np.allclose(exact.matrix_, matrix, atol=1e-9)
 
@@ -112,7 +111,7 @@ def test_large_noisy_samples_need_one_gram_matrix(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points, matrix = rng.standard_normal((3_000, 34)), rng.standard_normal((34, 34))
     labels = np.sum((points @ matrix) * points, axis=1)
-    noisy_fit = QuadraticNetworkRegressor().fit(points, labels + 3.0 * rng.standard_normal(3_000))
+    noisy_fit = learn.QuadraticNetworkRegressor().fit(points, labels + 3.0 * rng.standard_normal(3_000))
     assert set(noisy_fit.result_.seconds) == {"selection", "conditions", "training", "certificate"}
     assert noisy_fit.certificate_.is_global
     assert noisy_fit.ridge_ > 0
@@ -120,13 +119,19 @@ def test_large_noisy_samples_need_one_gram_matrix(seed: int) -> None:
 
 @pytest.mark.slow
 def test_real_labels_are_predicted_as_well_as_by_polynomial_ridge() -> None:
+    from sklearn.datasets import load_diabetes
+    from sklearn.linear_model import RidgeCV
+    from sklearn.model_selection import train_test_split
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
     points, labels = load_diabetes(return_X_y=True)
     points, fresh, labels, truth = train_test_split(points, labels, random_state=1)
-    model = QuadraticNetworkRegressor(fit_bias=True).fit(points, labels)
+    model = learn.QuadraticNetworkRegressor(fit_bias=True).fit(points, labels)
     peer = make_pipeline(PolynomialFeatures(2), StandardScaler(), RidgeCV()).fit(points, labels)
     assert model.score(fresh, truth) > peer.score(fresh, truth) - 0.02
     assert model.certificate_.is_global
-    assert QuadraticNetworkRegressor(fit_bias=True).fit(points, labels).ridge_ == model.ridge_
+    assert learn.QuadraticNetworkRegressor(fit_bias=True).fit(points, labels).ridge_ == model.ridge_
 
 
 @pytest.mark.parametrize(
@@ -144,4 +149,4 @@ def test_real_labels_are_predicted_as_well_as_by_polynomial_ridge() -> None:
 def test_penalties_that_make_no_sense_are_refused(settings: dict, words: str, seed: int) -> None:
     points, labels, _, _ = noisy(seed, samples=20, inputs=4)
     with pytest.raises(InvalidInput, match=words):
-        QuadraticNetworkRegressor(**settings).fit(points, labels)
+        learn.QuadraticNetworkRegressor(**settings).fit(points, labels)

@@ -5,15 +5,14 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
 
-from unweave import match
+from unweave import (
+    learn,  # estimators are loaded when first used
+    match,
+)
 from unweave.activations import RELU, activation_named
 from unweave.exceptions import InputWarning, InvalidInput, NotIdentified
-from unweave.learn import ReluNetworkRegressor
 from unweave.learn.relu_network.claims import ReluClaims
-from unweave.learn.relu_network.estimator import ReluLearner
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network, relu_network
 from unweave.result import Outcome
@@ -29,8 +28,8 @@ def samples(
     return truth, points, truth(points)[:, 0] + noise * rng.standard_normal(rows)
 
 
-def fitted(points: np.ndarray, labels: np.ndarray, **settings: object) -> ReluNetworkRegressor:
-    return ReluNetworkRegressor(random_state=0, **settings).fit(points, labels)
+def fitted(points: np.ndarray, labels: np.ndarray, **settings: object) -> "learn.ReluNetworkRegressor":
+    return learn.ReluNetworkRegressor(random_state=0, **settings).fit(points, labels)
 
 
 @pytest.mark.filterwarnings("ignore::unweave.exceptions.InputWarning")
@@ -40,7 +39,7 @@ def fitted(points: np.ndarray, labels: np.ndarray, **settings: object) -> ReluNe
 def test_follows_the_conventions_of_scikit_learn() -> None:
     from sklearn.utils.estimator_checks import check_estimator
 
-    check_estimator(ReluNetworkRegressor(random_state=0))
+    check_estimator(learn.ReluNetworkRegressor(random_state=0))
 
 
 @pytest.mark.parametrize("special_biases", [(), (0.0, 1.0, -1.0)])
@@ -230,7 +229,7 @@ def test_noisy_samples_at_few_points_end_with_a_reason(places: int) -> None:
         rng = np.random.default_rng([places, seed])
         points = rng.integers(places, size=(300, 1)).astype(float)
         labels = np.maximum(points[:, 0] - 1.0, 0.0) + 0.1 * rng.standard_normal(300)
-        found = ReluNetworkRegressor(random_state=seed).fit(points, labels)
+        found = learn.ReluNetworkRegressor(random_state=seed).fit(points, labels)
         assert found.outcome_ is not Outcome.IDENTIFIED
         assert found.result_.reason
         assert np.all(np.isfinite(found.predict(points)))
@@ -239,12 +238,14 @@ def test_noisy_samples_at_few_points_end_with_a_reason(places: int) -> None:
 def test_streams_give_the_same_as_arrays(seed: int) -> None:
     truth, points, labels = samples(seed)
     chunks = [(points[first : first + 3_000], labels[first : first + 3_000]) for first in range(0, 8_000, 3_000)]
-    found = ReluNetworkRegressor(random_state=0).fit_source(ChunkSource(chunks), inputs=6)
+    found = learn.ReluNetworkRegressor(random_state=0).fit_source(ChunkSource(chunks), inputs=6)
     assert found.outcome_ is Outcome.IDENTIFIED
     assert match(found.network_, truth).largest_error < 1e-12
 
 
 def test_rows_beyond_memory_are_fitted_as_well(seed: int) -> None:
+    from unweave.learn.relu_network.estimator import ReluLearner
+
     truth, points, labels = samples(seed, inputs=4, neurons=2, rows=10_000, noise=0.3)
     in_memory, _ = ReluLearner()(ArraySource(points, labels), inputs=4)
     beyond, details = ReluLearner(most_numbers=4 * 2_500)(ArraySource(points, labels), inputs=4)
@@ -257,7 +258,7 @@ def test_rows_beyond_memory_are_fitted_as_well(seed: int) -> None:
 
 @pytest.mark.slow  # those of all public names run in `test_habits.py`
 def test_examples_of_the_docstring_run() -> None:
-    examples = doctest.DocTestFinder(recurse=False).find(ReluNetworkRegressor, "ReluNetworkRegressor")
+    examples = doctest.DocTestFinder(recurse=False).find(learn.ReluNetworkRegressor, "ReluNetworkRegressor")
     assert [doctest.DocTestRunner().run(each) for each in examples] == [(0, 8)]
 
 
@@ -288,8 +289,10 @@ def test_the_same_seed_gives_the_same_network(seed: int) -> None:
 
 
 def test_works_in_a_grid_search_and_survives_pickling(seed: int) -> None:
+    from sklearn.model_selection import GridSearchCV
+
     _, points, labels = samples(seed, inputs=3, neurons=2, rows=1_000)
-    search = GridSearchCV(ReluNetworkRegressor(random_state=0), {"neurons": [1, 2]}, cv=2).fit(points, labels)
+    search = GridSearchCV(learn.ReluNetworkRegressor(random_state=0), {"neurons": [1, 2]}, cv=2).fit(points, labels)
     assert search.best_score_ > 0.999
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     np.testing.assert_array_equal(again.predict(points), search.predict(points))
@@ -366,6 +369,8 @@ def test_other_inputs_are_no_obstacle(kind: str, seed: int) -> None:
 
 
 def test_few_rows_still_give_a_good_predictor(seed: int) -> None:
+    from sklearn.linear_model import LinearRegression
+
     truth, points, labels = samples(seed, inputs=10, neurons=6, rows=400, noise=0.1)
     fresh = np.random.default_rng([seed, 1]).standard_normal((5_000, 10))
     errors = fitted(points, labels).predict(fresh) - truth(fresh)[:, 0]
@@ -399,7 +404,7 @@ def test_identified_needs_rows_that_would_have_shown_a_missing_neuron(
     rng = np.random.default_rng([seed, number, rows])
     truth = relu_network(rng, inputs=10, neurons=6)
     points = rng.standard_normal((rows, 10))
-    found = ReluNetworkRegressor(random_state=number).fit(
+    found = learn.ReluNetworkRegressor(random_state=number).fit(
         points, truth(points)[:, 0] + noise * rng.standard_normal(rows)
     )
     fresh = rng.standard_normal((20_000, 10))
@@ -416,6 +421,8 @@ def test_identified_needs_rows_that_would_have_shown_a_missing_neuron(
 @pytest.mark.parametrize(("largest_pull", "is_claimed"), [(1e3, True), (0.1, False)])
 def test_terms_that_are_larger_than_allowed_explain_nothing(largest_pull: float, is_claimed: bool) -> None:
     """Neurons with output weights of 76,367 and -91,919 met noisy labels of size one, but nothing beside them."""
+    from unweave.learn.relu_network.estimator import ReluLearner
+
     _, points, labels = samples(3, neurons=2, rows=2_000, noise=0.05)
     learner = ReluLearner(claims=ReluClaims(largest_pull=largest_pull))
     result, _ = learner(ArraySource(points, labels), inputs=6)

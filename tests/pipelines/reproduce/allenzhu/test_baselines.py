@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from sklearn.kernel_ridge import KernelRidge
 
 from unweave.exceptions import InvalidInput
 from unweave.networks.quadratic.teacher import GaussianInputs, make_sparse_teacher, make_teacher
@@ -45,6 +44,8 @@ def test_tangent_kernel_against_a_wide_network(seed: int) -> None:
 
 
 def test_ridge_regression_against_scikit_learn(seed: int) -> None:
+    from sklearn.kernel_ridge import KernelRidge
+
     rng = np.random.default_rng(seed)
     points, fresh = rng.standard_normal((80, 3)), rng.standard_normal((10, 3))
     labels = np.sin(points[:, 0]) + 0.1 * rng.standard_normal(80)

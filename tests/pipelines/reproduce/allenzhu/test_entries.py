@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from unweave.reproduce.allenzhu.images.configurations import FIGURES
 from unweave.reproduce.entries import entries_of
@@ -101,6 +100,8 @@ def test_every_item_has_a_claim() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [entry.number for entry in entries_of("allenzhu")])
 def test_items_run_and_their_claims_hold(number: str, tmp_path: Path) -> None:
+    import torch
+
     torch.set_num_threads(1)
     found = REPRODUCTIONS[f"allenzhu:{number}"].run(quick(tmp_path))
     assert found.is_complete

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from unweave._kernels.quadratic_training import Data, Terms, Units, gradient, objective, train
+from late import LateModule
+from unweave._kernels.quadratic_terms import Data, Terms, Units
 from unweave.arrays import pack_squares
 from unweave.exceptions import InvalidInput
 from unweave.networks.quadratic.teacher import UniformInputs, make_teacher
@@ -13,6 +14,7 @@ from unweave.reproduce.allenzhu.schedules import PlateauSchedule, Situation, Thr
 from unweave.reproduce.allenzhu.staged import StagedTraining
 from unweave.reproduce.allenzhu.traces import trace_features
 
+kernel = LateModule("unweave._kernels.quadratic_training")
 SOURCES = ((1,), (2, 0))
 
 
@@ -53,7 +55,9 @@ def brute_force(units: Units, terms: Terms, data: Data) -> float:
 @pytest.mark.parametrize("has_frames", [False, True])
 def test_objective_is_its_formula(has_frames: bool, seed: int) -> None:
     units, terms, data = small_problem(seed, has_frames=has_frames, bound=1e6)
-    assert objective(units, terms, data, sources=SOURCES) == pytest.approx(brute_force(units, terms, data), rel=1e-12)
+    assert kernel.objective(units, terms, data, sources=SOURCES) == pytest.approx(
+        brute_force(units, terms, data), rel=1e-12
+    )
 
 
 def test_objective_of_classes_is_its_formula(seed: int) -> None:
@@ -63,13 +67,15 @@ def test_objective_of_classes_is_its_formula(seed: int) -> None:
     data = data._replace(
         labels=rng.choice([-1.0, 1.0], len(data.labels)), offsets=rng.standard_normal(len(data.labels))
     )
-    assert objective(units, terms, data, sources=SOURCES) == pytest.approx(brute_force(units, terms, data), rel=1e-12)
+    assert kernel.objective(units, terms, data, sources=SOURCES) == pytest.approx(
+        brute_force(units, terms, data), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("bound", [0.7, 1e6])
 def test_gradient_against_finite_differences(bound: float, seed: int) -> None:
     units, terms, data = small_problem(seed, has_frames=True, bound=bound)
-    slopes, step = gradient(units, terms, data, sources=SOURCES), 1e-4
+    slopes, step = kernel.gradient(units, terms, data, sources=SOURCES), 1e-4
     rng = np.random.default_rng(seed)
     for name in ("features", "readouts"):
         for place in range(2):
@@ -79,7 +85,7 @@ def test_gradient_against_finite_differences(bound: float, seed: int) -> None:
             for times in (1, -1, 2, -2):
                 moved = list(getattr(units, name))
                 moved[place] = matrix + times * step * direction
-                ends.append(objective(units._replace(**{name: tuple(moved)}), terms, data, sources=SOURCES))
+                ends.append(kernel.objective(units._replace(**{name: tuple(moved)}), terms, data, sources=SOURCES))
             expected = (8 * (ends[0] - ends[1]) - (ends[2] - ends[3])) / (12 * step)
             found = float(np.sum(getattr(slopes, name)[place] * direction))
             assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
@@ -89,7 +95,7 @@ def test_frozen_units_stay(seed: int) -> None:
     units, terms, data = small_problem(seed, has_frames=False, bound=1.0)
     trains = Units((np.float64(0), np.float64(0)), (np.float64(0), np.float64(1)))
     batches = np.zeros((5, 4), dtype=int)
-    moved, _, _ = train(
+    moved, _, _ = kernel.train(
         units, trains, terms, data, batches, np.full(5, 1e-3), sources=SOURCES, method="adam", clip=1.0, noise=1e-3
     )
     np.testing.assert_array_equal(moved.features[0], units.features[0])

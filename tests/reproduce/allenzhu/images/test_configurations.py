@@ -4,14 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.image_data import ImageData
 from unweave.explore.feature_correction.recipes import Compose
-from unweave.reproduce.allenzhu.images.attacks import LinfPGD, NoisyL2PGD
-from unweave.reproduce.allenzhu.images.augmentation import Cutout, Normalisation, RandomCrop, RandomFlip
 from unweave.reproduce.allenzhu.images.blueprints import AlexNetBlueprint, Blueprint, ResidualBlueprint, VggBlueprint
 from unweave.reproduce.allenzhu.images.configurations import FIGURES, Attacker, Measured, figure_configuration
 from unweave.reproduce.allenzhu.images.image_sets import digit_images
@@ -30,6 +26,8 @@ def cifar_like(classes: int) -> ImageData:
 
 @pytest.mark.parametrize("blueprint", BLUEPRINTS, ids=lambda each: each.name)
 def test_blueprints_build_what_they_say(blueprint: Blueprint, seed: int) -> None:
+    import torch
+
     drawn = torch.random.get_rng_state()
     one, again, other = (blueprint.build(each, classes=7, shape=(3, 8, 8)) for each in (seed, seed, seed + 1))
     assert torch.equal(torch.random.get_rng_state(), drawn)
@@ -58,6 +56,8 @@ def test_missing_torch_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_can_be_built_in_miniature(name: str) -> None:
+    from torch import nn
+
     small = figure_configuration(name).scaled(width=0.125, layers=10, epochs=2, images=100)
     assert small.label == "miniature"
     for network in small.networks:
@@ -96,6 +96,9 @@ def test_layerwise_figures_try_two_weight_decays() -> None:
 
 
 def test_clean_images_are_normalised_and_attacked_ones_are_not() -> None:
+    from unweave.reproduce.allenzhu.images.attacks import LinfPGD, NoisyL2PGD
+    from unweave.reproduce.allenzhu.images.augmentation import Cutout, Normalisation, RandomCrop, RandomFlip
+
     images = digit_images()
     kinds = {}
     for name in ("figure-9", "figure-12", "figure-14-l2", "figure-14-linf"):

@@ -2,25 +2,24 @@
 
 import numpy as np
 import pytest
-import torch
 
+from late import LateModule, torch
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.recipes import Recipe
 from unweave.explore.feature_correction.subjects import Deadline
-from unweave.explore.feature_correction.training import pull
-from unweave.reproduce.allenzhu.images.augmentation import ZcaWhitening
 from unweave.reproduce.allenzhu.images.blueprints import ResidualBlueprint
 from unweave.reproduce.allenzhu.images.configurations import FIGURES
 from unweave.reproduce.allenzhu.images.miniatures import configuration_at, sizes_at
-from unweave.reproduce.allenzhu.images.tangent_kernel import TangentNetwork, adam_loop, settle_norms
 from unweave.reproduce.experiment import Scale
 
+tangents = LateModule("unweave.reproduce.allenzhu.images.tangent_kernel")
 
-def tangent(seed: int) -> tuple[TangentNetwork, torch.Tensor]:
+
+def tangent(seed: int) -> "tuple[tangents.TangentNetwork, torch.Tensor]":
     base = ResidualBlueprint(10, 0.125).build(seed, classes=3, shape=(3, 8, 8)).double()
     images = torch.rand(12, 3, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    settle_norms(base, images)
-    return TangentNetwork(base, 3), images
+    tangents.settle_norms(base, images)
+    return tangents.TangentNetwork(base, 3), images
 
 
 def test_answers_are_derivatives_along_the_direction_of_each_class(seed: int) -> None:
@@ -51,9 +50,12 @@ def test_norms_have_the_statistics_of_the_images(seed: int) -> None:
 
 
 def test_adam_lowers_the_loss(seed: int) -> None:
+    from unweave.explore.feature_correction.training import RecipeLoop, pull
+
     model, images = tangent(seed)
     labels = torch.arange(12) % 3
-    loop = adam_loop(Recipe(epochs=8, learning_rate=1e-2, weight_decay=0.0, batch=6), images, labels, None)
+    recipe = Recipe(epochs=8, learning_rate=1e-2, weight_decay=0.0, batch=6, optimiser=torch.optim.Adam)
+    loop = RecipeLoop(recipe, images, labels, None)
     trained = [each for each in model.parameters() if each.requires_grad]
     losses = loop(model, trained, pull([], 0.0), seed, Deadline.after(None))
     assert losses[0] == pytest.approx(np.log(3.0))
@@ -61,6 +63,8 @@ def test_adam_lowers_the_loss(seed: int) -> None:
 
 
 def test_whitening_decorrelates_what_images_have(seed: int) -> None:
+    from unweave.reproduce.allenzhu.images.augmentation import ZcaWhitening
+
     rng = np.random.default_rng(seed)
     images = (rng.standard_normal((400, 12)) @ rng.standard_normal((12, 12))).reshape(400, 3, 2, 2).astype(np.float32)
     whitening = ZcaWhitening.of(images)

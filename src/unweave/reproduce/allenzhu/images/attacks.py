@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from unweave.explore.feature_correction.units import in_evaluation
+from unweave.explore.feature_correction.cuts import in_evaluation
 from unweave.reproduce.allenzhu.images.tensors import Images, Labels
 
 # Of the radius, spread over the steps: enough to cross the ball and to turn back. [allenzhu] does not give its own.

@@ -49,7 +49,6 @@ from unweave.reproduce.allenzhu.images.published import (
     TRAIN_ONLY,
     fixed,
 )
-from unweave.reproduce.allenzhu.images.tangent_kernel import adam_loop
 from unweave.reproduce.allenzhu.images.visualisation import visualise_features
 
 TableRows = dict[str, dict[int | str, float]]
@@ -193,7 +192,7 @@ def _run_measurement(training: ImageTraining, seed: int) -> CorrectionTables:
             has_layerwise=False,
             seconds=_seconds_for_a_table(training.deadline),
             folder=training.folder / name.replace(" ", "-"),
-            on_progress=training.tell,
+            on_progress=lambda seen: training.tell(f"{seen.name}, of {seen.total}", seen.done),
             random_state=seed,
         )
     return CorrectionTables(tables)
@@ -230,7 +229,7 @@ def _method_row(training: ImageTraining, name: str, train: Callable[[str, int], 
 
 def _trained_tangent(training: ImageTraining, network: NetworkPlan, name: str, seed: int) -> nn.Module:
     model = training.tangent(network.blueprint, seed)
-    training.train(name, model, network.recipes[0], seed=seed, loop=adam_loop)
+    training.train(name, model, replace(network.recipes[0], optimiser=torch.optim.Adam), seed=seed)
     return model
 
 

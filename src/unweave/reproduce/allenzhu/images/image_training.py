@@ -15,17 +15,20 @@ from torch import nn
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.image_data import ImageData
 from unweave.explore.feature_correction.recipes import BatchTransform, Recipe
+from unweave.explore.feature_correction.store import HalfwayFile
 from unweave.explore.feature_correction.subjects import Deadline
 from unweave.explore.feature_correction.training import Penalty, RecipeLoop, answers, prepared, pull
 from unweave.folders import read_file, write_files
 from unweave.reproduce.allenzhu.images.architectures import WideResidualNetwork
 from unweave.reproduce.allenzhu.images.blueprints import Blueprint
 from unweave.reproduce.allenzhu.images.configurations import FigureConfiguration
-from unweave.reproduce.allenzhu.images.tangent_kernel import Loop, TangentNetwork, settle_norms
+from unweave.reproduce.allenzhu.images.tangent_kernel import TangentNetwork, settle_norms
 from unweave.seals import UNSEALED, check_tensors, seal_tensors
 
 # Told what is trained, and how many trainings are done.
 Progress = Callable[[str, int], None]
+# How files of trainings that are not done end.
+HALFWAY = ".halfway"
 NO_PENALTY = pull([], 0.0)
 
 
@@ -90,13 +93,11 @@ class ImageTraining:
         *,
         seed: int,
         penalty: Penalty = NO_PENALTY,
-        loop: Callable[..., Loop] = RecipeLoop,
     ) -> None:
         """Train all parameters that take gradients, or read what the same training has left.
 
         Args:
             name: tells this training from all others of the experiment.
-            loop: how steps are taken.
 
         Raises:
             OutOfTime: if the time is over.
@@ -108,7 +109,8 @@ class ImageTraining:
         else:
             inputs, labels = self._train_tensors
             parameters = [each for each in model.parameters() if each.requires_grad]
-            loop(recipe, inputs, labels, self.transforms[0])(model, parameters, penalty, seed, self.deadline)
+            loop = RecipeLoop(recipe, inputs, labels, self.transforms[0])
+            loop(model, parameters, penalty, seed, self.deadline, HalfwayFile(kept.with_suffix(HALFWAY)))
             _write_weights(model, kept)
         self.done += 1
 
@@ -155,7 +157,7 @@ class ImageTraining:
 
 def _write_weights(model: nn.Module, path: Path) -> None:
     weights = save({name: value.contiguous() for name, value in model.state_dict().items()}, UNSEALED)
-    write_files(path.parent, {path.name: seal_tensors(weights)})
+    write_files(path.parent, {path.name: seal_tensors(weights)}, removed=[path.with_suffix(HALFWAY).name])
 
 
 def _read_weights(model: nn.Module, path: Path) -> None:

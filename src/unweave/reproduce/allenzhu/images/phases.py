@@ -93,7 +93,7 @@ class _Chains:
             return kept
         training.deadline.check()
         began = time.perf_counter()
-        trained = subject.train(asked, weights, training.deadline)
+        trained = subject.train(asked, weights, training.deadline, store.halfway(asked))
         record = measure(
             asked, trained, filters=subject.filters, start=subject.start(asked.start_seed), other=None,
             samples=self.samples, seconds=time.perf_counter() - began,

@@ -5,20 +5,14 @@ is the linear term alone, by Adam, with parameters t of its own for every class 
 """
 
 import warnings
-from collections.abc import Callable
 from functools import cache
 
 import torch
 from torch import nn
 from torch.func import functional_call, jvp, vmap
 
-from unweave.explore.feature_correction.recipes import BatchTransform, Recipe
-from unweave.explore.feature_correction.subjects import Deadline
-from unweave.explore.feature_correction.training import EVALUATION_ROWS, Penalty, Stream, loss_of, seed_of
+from unweave.explore.feature_correction.feeds import EVALUATION_ROWS
 from unweave.reproduce.allenzhu.images.tensors import Images, Logits
-
-# Trains parameters of a model by a penalty, a seed and a deadline, and gives losses.
-Loop = Callable[[nn.Module, list[nn.Parameter], Penalty, int, Deadline], list[float]]
 
 
 class TangentNetwork(nn.Module):
@@ -76,32 +70,3 @@ def settle_norms(network: nn.Module, images: Images) -> None:
         for batch in images.split(EVALUATION_ROWS):
             network(batch)
     network.eval()
-
-
-def adam_loop(recipe: Recipe, inputs: torch.Tensor, labels: torch.Tensor, prepare: BatchTransform | None) -> Loop:
-    """Make a training loop like `RecipeLoop`, with Adam's steps in place of momentum, which gives all losses."""
-    batches = max(min(round(len(inputs) / recipe.batch), len(inputs) // 2), 1)
-
-    def train(
-        model: nn.Module, parameters: list[nn.Parameter], penalty: Penalty, seed: int, deadline: Deadline
-    ) -> list[float]:
-        generator = torch.Generator().manual_seed(seed_of(Stream.BATCHES, seed))
-        optimiser = torch.optim.Adam(parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
-        model.train()
-        losses: list[float] = []
-        for epoch in range(recipe.epochs):
-            for group in optimiser.param_groups:
-                group["lr"] = recipe.learning_rate_at(epoch)
-            for rows in torch.randperm(len(inputs), generator=generator).tensor_split(batches):
-                deadline.check()
-                rows = rows.to(inputs.device)
-                batch = inputs[rows]
-                batch = batch if prepare is None else prepare(model, batch, labels[rows], generator)
-                optimiser.zero_grad(set_to_none=True)
-                loss = loss_of(model(batch), labels[rows]) + penalty()
-                loss.backward()
-                optimiser.step()
-                losses.append(loss.item())
-        return losses
-
-    return train

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.units import Reached, in_evaluation, stop_after
+from unweave.explore.feature_correction.cuts import Reached, in_evaluation, stop_after
 from unweave.reproduce.allenzhu.images.figure_results import FeatureImages
 from unweave.reproduce.allenzhu.images.tensors import Images
 

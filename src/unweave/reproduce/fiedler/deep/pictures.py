@@ -1,15 +1,18 @@
 """Pictures of the measurements of [fiedler, Ch. 4]."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from unweave.reports.pictures.style import INK, QUIET, legend_above, plain
 from unweave.reproduce.experiment import Row
 from unweave.reproduce.fiedler.deep.concentration import crossing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 COLOURS = ("#1d4ed8", "#c2410c", "#0f766e", "#7c3aed", "#a16207", "#be185d")
 STYLES = ("-", "--", "-.", ":")
@@ -20,8 +23,10 @@ CONE_WORDS = {"drift": "distance of Hessians to the span", "gap": "sine of the a
 PARTS = ("mean_errors", "uniform_errors", "shift_errors")
 
 
-def draw_cone(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw_cone(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Left: changes of Hessians inside the span against their distance to it. Right: errors against the radius."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(9.6, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     for colour, row in zip(COLOURS[::-1], rows, strict=False):
@@ -41,17 +46,20 @@ def draw_cone(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"figure-4.1.png": figure}
 
 
-def draw_span_errors(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw_span_errors(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Normalised error of the span against neurons, one panel per radius."""
     return {"figure-4.2.png": _by_radius(rows, {"subspace": "subspace error / root of neurons"})}
 
 
-def draw_recovered_shares(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw_recovered_shares(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Share of entangled weights found, and of false ends, against neurons, one column per radius."""
     return {"figure-4.3.png": _by_radius(rows, {"recovered": "share found", "false_positives": "share false"})}
 
 
-def _by_radius(rows: Sequence[Row], columns: Mapping[str, str]) -> Figure:
+def _by_radius(rows: Sequence[Row], columns: Mapping[str, str]) -> "Figure":
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
     radii, shapes = _different(rows, "radius"), _different(rows, "layers", "contraction")
     factors = sorted({factor for _, factor in shapes}, reverse=True)
     figure = Figure(figsize=(2.6 * len(radii) + 0.6, 2.5 * len(columns) + 0.9), layout="constrained")
@@ -81,8 +89,11 @@ def _by_radius(rows: Sequence[Row], columns: Mapping[str, str]) -> Figure:
     return legend_above(figure, columns=4, handles=handles)
 
 
-def draw_transition(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw_transition(rows: Sequence[Row]) -> "dict[str, Figure]":
     """Left: error of the span against neurons over inputs times outputs. Right: where it is lost."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
     figure = Figure(figsize=(9.6, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     sizes = _different(rows, "inputs", "outputs")
@@ -111,8 +122,11 @@ def draw_transition(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"figure-4.4.png": figure}
 
 
-def draw_completion(rows: Sequence[Row], name: str) -> dict[str, Figure]:
+def draw_completion(rows: Sequence[Row], name: str) -> "dict[str, Figure]":
     """Mean error, largest relative error and errors of shifts against gradient steps, one column per directions."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
     sources = [source for (source,) in _different(rows, "directions")]
     figure = Figure(figsize=(3.1 * len(sources) + 0.8, 7.6), layout="constrained")
     panels = figure.subplots(3, len(sources), sharex=True, sharey="row", squeeze=False)
@@ -136,7 +150,7 @@ def draw_completion(rows: Sequence[Row], name: str) -> dict[str, Figure]:
     return {name: legend_above(figure, columns=len(handles), handles=handles)}
 
 
-def _draw_course(panels: Iterable[Axes], row: Row, colour: str) -> None:
+def _draw_course(panels: "Iterable[Axes]", row: Row, colour: str) -> None:
     """The median over repetitions."""
     steps = np.array(row.curves("steps")[0])
     for axes, part in zip(panels, PARTS, strict=True):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from safetensors.numpy import load_file
 
+from late import LateModule, torch
 from unweave import cli
 from unweave.exceptions import InvalidInput, NotWritten
 from unweave.reproduce.allenzhu.images import reproduction
@@ -26,8 +26,9 @@ from unweave.reproduce.allenzhu.images.figure_results import (
     UnitFeatures,
     mean_cosine,
 )
-from unweave.reproduce.allenzhu.images.figures import run_figure
 from unweave.reproduce.allenzhu.images.image_sets import digit_images
+
+figures = LateModule("unweave.reproduce.allenzhu.images.figures")
 
 digits = cache(digit_images)
 # Figure 4 is the middle of figure 11.
@@ -66,7 +67,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Callable[[st
     @cache
     def train(name: str) -> Trained:
         folder, told = tmp_path_factory.mktemp(name), []
-        run = run_figure(tiny(name), digits(), folder, seed=seed, on_progress=lambda what, _: told.append(what))
+        run = figures.run_figure(tiny(name), digits(), folder, seed=seed, on_progress=lambda what, _: told.append(what))
         return Trained(folder, run, tuple(told))
 
     return train
@@ -121,7 +122,7 @@ def test_features_before_correction_repeat_and_leave_torch_alone(tmp_path: Path,
     for number in range(2):
         torch.manual_seed(number)
         drawn = torch.random.get_rng_state()
-        run_figure(tiny("figure-4"), digits(), tmp_path / str(number), seed=seed)
+        figures.run_figure(tiny("figure-4"), digits(), tmp_path / str(number), seed=seed)
         assert torch.equal(torch.random.get_rng_state(), drawn)
         found.append(load_file(next((tmp_path / str(number)).glob("depth-2-only*"))))
     assert all(np.array_equal(value, found[1][name]) for name, value in found[0].items())
@@ -144,7 +145,7 @@ def test_tables_come_from_the_measurement(name: str, tmp_path: Path, seed: int) 
     configuration = figure_configuration(name).scaled(
         width=0.125, layers=10, epochs=1, batch=30, images=60, seeds=1, depths=(1, 2)
     )
-    run = run_figure(configuration, digits(), tmp_path, seed=seed)
+    run = figures.run_figure(configuration, digits(), tmp_path, seed=seed)
     assert isinstance(run.result, CorrectionTables)
     assert run.is_complete
     run.save(tmp_path / "out")
@@ -161,7 +162,7 @@ def test_what_is_trained_is_not_trained_again(trained: Callable[[str], Trained],
     first = trained("figure-12")
     folder = first.copied_to(tmp_path / "copy")
     kept = {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")}
-    again = run_figure(tiny("figure-12"), digits(), folder, seed=seed)
+    again = figures.run_figure(tiny("figure-12"), digits(), folder, seed=seed)
     assert again.result == first.run.result
     assert {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")} == kept
     assert len(kept) == 8
@@ -170,13 +171,13 @@ def test_what_is_trained_is_not_trained_again(trained: Callable[[str], Trained],
 def test_a_stop_says_so_and_can_go_on(tmp_path: Path, seed: int) -> None:
     from unweave.reproduce.allenzhu.images.pictures import draw_figure
 
-    stopped = run_figure(tiny("figure-12"), digits(), tmp_path, seed=seed, max_seconds=1e-9)
+    stopped = figures.run_figure(tiny("figure-12"), digits(), tmp_path, seed=seed, max_seconds=1e-9)
     assert not stopped.is_complete
     assert stopped.notes[0].startswith("A miniature")
     assert "same folder to go on" in stopped.notes[-1]
     with pytest.raises(InvalidInput, match="needs filters, features or methods"):
         draw_figure(stopped)
-    assert run_figure(tiny("figure-12"), digits(), tmp_path, seed=seed).is_complete
+    assert figures.run_figure(tiny("figure-12"), digits(), tmp_path, seed=seed).is_complete
 
 
 def tiny_tables() -> FigureConfiguration:
@@ -192,7 +193,7 @@ def tiny_tables() -> FigureConfiguration:
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Trained:
     folder = tmp_path_factory.mktemp("tables")
-    run = run_figure(replace(tiny_tables(), is_miniature=False), digits(), folder, seed=seed)
+    run = figures.run_figure(replace(tiny_tables(), is_miniature=False), digits(), folder, seed=seed)
     return Trained(folder, run, ())
 
 
@@ -204,7 +205,7 @@ def tiny_phases() -> FigureConfiguration:
 
 
 def test_every_phase_has_the_better_weight_decay(tmp_path: Path, seed: int) -> None:
-    run = run_figure(tiny_phases(), digits(), tmp_path, seed=seed)
+    run = figures.run_figure(tiny_phases(), digits(), tmp_path, seed=seed)
     assert isinstance(run.result, PhaseTables)
     assert "better on 20 % of the training images" in " ".join(run.notes)
     (phases,) = run.result.tables.values()
@@ -225,11 +226,11 @@ def test_every_phase_has_the_better_weight_decay(tmp_path: Path, seed: int) -> N
 
 
 def test_phases_go_on_after_a_stop(tmp_path: Path, seed: int) -> None:
-    stopped = run_figure(tiny_phases(), digits(), tmp_path, seed=seed, max_seconds=0.0)
+    stopped = figures.run_figure(tiny_phases(), digits(), tmp_path, seed=seed, max_seconds=0.0)
     assert not stopped.is_complete
-    first = run_figure(tiny_phases(), digits(), tmp_path, seed=seed)
+    first = figures.run_figure(tiny_phases(), digits(), tmp_path, seed=seed)
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")}
-    assert run_figure(tiny_phases(), digits(), tmp_path, seed=seed).result == first.result
+    assert figures.run_figure(tiny_phases(), digits(), tmp_path, seed=seed).result == first.result
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == kept
     assert len(kept) == 6
 
@@ -245,7 +246,7 @@ def test_several_tables_are_not_compared(tables: Trained) -> None:
 
 @pytest.mark.parametrize("max_seconds", [0.0, 1e-9])
 def test_tables_stop_without_time(max_seconds: float, tmp_path: Path, seed: int) -> None:
-    run = run_figure(tiny_tables(), digits(), tmp_path, seed=seed, max_seconds=max_seconds)
+    run = figures.run_figure(tiny_tables(), digits(), tmp_path, seed=seed, max_seconds=max_seconds)
     assert not run.is_complete
     assert run.notes[0].startswith("A miniature")
     assert run.notes[-1].startswith("The time was over")
@@ -254,7 +255,7 @@ def test_tables_stop_without_time(max_seconds: float, tmp_path: Path, seed: int)
 def test_a_complete_table_survives_the_end_of_time(tables: Trained, tmp_path: Path, seed: int) -> None:
     folder = tables.copied_to(tmp_path / "copy")
     shutil.rmtree(sorted(folder.iterdir())[1])
-    run = run_figure(tiny_tables(), digits(), folder, seed=seed, max_seconds=1e-9)
+    run = figures.run_figure(tiny_tables(), digits(), folder, seed=seed, max_seconds=1e-9)
     assert isinstance(run.result, CorrectionTables)
     assert not run.is_complete
     assert [table.is_complete for table in run.result.tables.values()] == [True, False]
@@ -263,7 +264,7 @@ def test_a_complete_table_survives_the_end_of_time(tables: Trained, tmp_path: Pa
 @pytest.mark.parametrize("max_seconds", [-1.0, float("nan")])
 def test_impossible_times_are_refused(max_seconds: float, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="max_seconds needs to be a number from 0 on"):
-        run_figure(tiny("figure-12"), digits(), tmp_path, max_seconds=max_seconds)
+        figures.run_figure(tiny("figure-12"), digits(), tmp_path, max_seconds=max_seconds)
 
 
 def phases() -> FilterPhases:
@@ -311,7 +312,7 @@ def test_spoilt_weights_are_refused(trained: Callable[[str], Trained], tmp_path:
     folder = trained("figure-2").copied_to(tmp_path / "copy")
     next(folder.glob("first-layer*")).write_bytes(b"spoilt")
     with pytest.raises(InvalidInput, match="needs to hold weights"):
-        run_figure(tiny("figure-2"), digits(), folder, seed=seed)
+        figures.run_figure(tiny("figure-2"), digits(), folder, seed=seed)
 
 
 def test_a_montage_holds_every_image_in_its_place() -> None:
