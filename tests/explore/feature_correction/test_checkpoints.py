@@ -105,9 +105,12 @@ def test_a_state_is_not_taken_for_that_of_another_model(given: ModuleType, seed:
 
 
 def test_states_are_kept_as_often_as_the_rules_say(given: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    from unweave.explore.feature_correction.checkpoints import CheckpointRules, Checkpoints
+    from unweave.explore.feature_correction.checkpoints import CheckpointRules, Checkpoints, TrainingState
 
-    class State:
+    class State(TrainingState):
+        def __init__(self) -> None:
+            pass
+
         def packed(self) -> bytes:
             clock[0] += 2.0
             return b"state"
@@ -118,7 +121,7 @@ def test_states_are_kept_as_often_as_the_rules_say(given: ModuleType, monkeypatc
     for second in range(100):
         clock[0] = max(clock[0], float(second))
         before = len(kept.states)
-        checkpoints.look(State())  # pyright: ignore[reportArgumentType]
+        checkpoints.look(State())
         times += [second] if len(kept.states) > before else []
     # Keeping takes 2 s, which may be a tenth of the time.
     assert times == [10, 32, 54, 76, 98]
